@@ -7,10 +7,10 @@ RemitError
 ├── ModelFailed          ends the step: the model answered with something unusable
 └── SetupError           ends the command: configuration, policy, workspace or audit cannot be used
 
-The dispatcher makes a tool result of a ToolError, with `code`, `message`, `retryable` and `fix`, and the turn goes on;
-only `RunDenied` (nobody can be asked, or a final deny) ends the run with it. Governance has its own few, for what could
-not be judged at all; a refusal is never one of them. What a person sees always has what, why and fix; tracebacks go to
-the log, never onto the wire.
+The dispatcher turns a ToolError into a tool result, with `code`, `message`, `retryable` and `fix`, and the turn goes
+on; only `RunDenied` (nobody can be asked, or a final deny) ends the run. Governance has a few errors of its own, for
+what could not be judged at all; a refusal is never one of them. A person is always told what failed, why, and how to
+fix it; tracebacks go to the log, never onto the wire.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RemitError(Exception):
             self.code = code
 
     def payload(self) -> ErrorPayload:
-        """Returns the same as it crosses the wire."""
+        """Returns the error as it is sent over the wire."""
         return ErrorPayload(
             code=self.code,
             message=f"{self.what}: {self.why}",
@@ -49,18 +49,18 @@ class RemitError(Exception):
 
 
 class ToolError(RemitError):
-    """A refusal or failure of one tool call, for the model to read and correct. `data` says the same for programs."""
+    """A refusal or failure of one tool call, for the model to read and correct. `data` has details for programs."""
 
     code = ErrorCode.INVALID_ARGUMENTS
     data: Mapping[str, JsonValue] = MappingProxyType({})
 
 
 STANDING_ANSWER = "standing_answer"
-"""The key in the data of a refusal that a standing answer made, and no rule: which kind of answer."""
+"""The key in a refusal's `data` if a standing answer, not a rule, refused the call; its value is the kind of answer."""
 
 
 class AlreadySo(ToolError):
-    """What a call was to bring about is so already: nothing is done, and that is a success (TOOL-04)."""
+    """The state that a call should bring about exists already: nothing is done, and the call succeeds (TOOL-04)."""
 
 
 class OutsideWorkspace(ToolError):
@@ -82,7 +82,7 @@ class ModelFailed(RemitError):
 
 
 class PromptTooLong(ModelFailed):
-    """The prompt has more tokens than the model reads; 0 where it did not say how many."""
+    """The prompt has more tokens than the model reads. `tokens` and `window` are 0 if the model did not tell them."""
 
     def __init__(self, what: str, why: str, fix: str, *, tokens: int = 0, window: int = 0) -> None:
         super().__init__(what, why, fix)
@@ -111,13 +111,13 @@ _ADDRESSED: Mapping[str, str] = MappingProxyType(
 
 
 def addressed_to_person(fix: str) -> str:
-    """Returns how to mend a call as the person reads it who made it: what a model is to ask of them, they do."""
+    """Returns a fix reworded for the person who made the call: it tells them what a model would have to ask of them."""
     for to_model, to_person in _ADDRESSED.items():
         fix = fix.replace(to_model, to_person)
     return fix
 
 
 def os_reason(error: OSError) -> str:
-    """Returns the system's words for an error, in lower case at their start."""
+    """Returns the operating system's message for an error, with its first letter in lower case."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]

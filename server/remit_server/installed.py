@@ -1,4 +1,4 @@
-"""Whether the packages of an extra are there, without importing them, and how they are installed here (MOD-08)."""
+"""Tells whether the packages of an extra exist, without importing them, and how to install them here (MOD-08)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def is_installed(module: str) -> bool:
     """Returns whether a module can be imported; `a.b` imports `a`."""
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that it is in
+    except ModuleNotFoundError:  # the package that the module is in does not exist
         return False
 
 
 def how_to_install(extra: str) -> str:
-    """Returns the one command that adds an extra to this Remit, be it a clone, a wheel or the button's."""
+    """Returns the one command that adds an extra to this Remit, whether it is a clone or an installed package."""
     if (_CLONE / "uv.lock").is_file():
         return f"run `uv sync --inexact --extra {extra}` in {_CLONE}"
     wanted = " ".join(shlex.quote(each) for each in requirements(extra))
@@ -32,7 +32,7 @@ def how_to_install(extra: str) -> str:
 
 
 def requirements(extra: str) -> tuple[str, ...]:
-    """Returns what an extra adds on this platform; nothing where Remit is not installed as a package."""
+    """Returns what an extra adds on this platform; nothing if Remit is not installed as a package."""
     try:
         stated = requires("remit") or []
     except PackageNotFoundError:

@@ -1,6 +1,6 @@
 """A module that is imported when one of its functions is first called, so that a table can name them all (CLI-19).
 
-Where the type checkers look, the table imports the modules themselves, so that a row without its function is an error.
+For type checkers, the table imports the modules themselves, so that a row without its function is an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Stands for a module; whatever is asked of it is one of its functions, which imports it when it is called."""
+    """Stands for a module; each attribute is a function that imports the module, and calls its function of that
+    name."""
 
     module: str
 

@@ -15,11 +15,11 @@ LONGEST_LINE = 16 * 1024 * 1024
 
 _CHUNK = 256 * 1024
 _AHEAD = 64 * 1024
-"""How many bytes may be waiting to be written before their writer waits, too."""
+"""Unwritten bytes above which a caller of `write` has to wait."""
 
 _IN_FLIGHT = 64
 _UNIT = 500_000
-"""A line takes a further place in the queue per so many bytes; two lines of the longest kind do not fit together."""
+"""A line takes one more place in the queue for each so many bytes, so that two of the longest lines do not fit."""
 
 
 class LineBuffer:
@@ -61,8 +61,8 @@ class LineBuffer:
 class LineReader:
     """Reads lines from a descriptor on a thread of its own, and passes each to `deliver` on the event loop.
 
-    Empty lines are skipped. At most a few dozen lines are in the queue, fewer where they are long. A line keeps its
-    places until the future that `deliver` returned is done, or at once where that is None or `deliver` raised.
+    Empty lines are skipped. At most a few dozen lines are in the queue, fewer if they are long. A line keeps its
+    places until the future that `deliver` returned is done; if it returned None or raised, they are free at once.
     """
 
     def __init__(
@@ -117,8 +117,8 @@ def _places(size: int) -> int:
 
 
 class LineWriter:
-    """Writes to a descriptor on a thread of its own, in the order of the calls, and what is waiting in one piece.
-    `on_lost`: the reader has gone."""
+    """Writes to a descriptor on a thread of its own, in the order of the calls, and waiting data in one piece.
+    `on_lost` is called when the reader has gone."""
 
     def __init__(self, fd: int, on_lost: Callable[[], None]) -> None:
         self._fd = fd
@@ -135,14 +135,15 @@ class LineWriter:
             threading.Thread(target=work, name="remit-writer", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
-        """Puts bytes in line, and waits where many are unwritten: a client that does not read is not served further."""
+        """Queues bytes, and waits while too many are unwritten, so that a client that does not read is not served
+        further."""
         self._unwritten += len(data)
         self._queue.put(data)
         if self._unwritten > _AHEAD:
             await self._until(_AHEAD)
 
     async def drain(self) -> None:
-        """Waits until all that was put in line is written, or the reader has gone."""
+        """Waits until all queued bytes are written, or the reader has gone."""
         await self._until(0)
 
     async def _until(self, unwritten: int) -> None:
@@ -160,7 +161,7 @@ class LineWriter:
             self._call(self._note, len(data))
 
     def _take(self) -> bytes:
-        """Returns what waits to be written, once there is something: not much more than a chunk of it."""
+        """Waits for data to write, and returns the waiting data, not much more than a chunk of it."""
         parts = [self._queue.get()]
         size = len(parts[0])
         while size < _CHUNK and not self._queue.empty():

@@ -12,13 +12,13 @@ from queue import SimpleQueue
 _MOST_WAITING = 10_000
 _FLUSH_S = 1.0
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""What moves a terminal's cursor, changes its state, or turns the order of what is read."""
+"""Characters that move a terminal's cursor, change its state, or change the order in which text is read."""
 
 
 class PrefixedLines(logging.Formatter):
-    """Every line of a record begins with the prefix, those of a traceback too; what controls a terminal is spelled out.
+    """Begins every line of a record with the prefix, also of a traceback; spells out what controls a terminal.
 
-    Tracebacks and what libraries log may hold words of a client's, or of a model folder's.
+    Tracebacks, and what libraries log, may quote a client or a model folder.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -37,7 +37,7 @@ def _spell_match(match: re.Match[str]) -> str:
 
 
 class ThreadedHandler(logging.Handler):
-    """Writes records to a descriptor; where nobody reads them they are dropped, and the server goes on."""
+    """Writes records to a descriptor; drops them if nobody reads them, so that the server goes on."""
 
     def __init__(self, fd: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class ThreadedHandler(logging.Handler):
             self._queue.put(f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
 
     def close(self) -> None:
-        """Write out what waits, for a second at most. Idempotent."""
+        """Write the waiting records, for a second at most. Idempotent."""
         self._queue.put(None)
         self._thread.join(_FLUSH_S)
         super().close()
@@ -60,6 +60,6 @@ class ThreadedHandler(logging.Handler):
     def _work(self) -> None:
         while (data := self._queue.get()) is not None:
             view = memoryview(data)
-            with suppress(OSError):  # a log that nobody keeps is no reason to stop
+            with suppress(OSError):  # the server goes on without a log
                 while view:
                     view = view[os.write(self._fd, view) :]

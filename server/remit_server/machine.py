@@ -22,7 +22,7 @@ def free_memory() -> int | None:
     """Returns the bytes that a process here may still allocate: the least that the machine and its control groups
     leave.
 
-    Returns None where that cannot be found out.
+    Returns None if that cannot be found out.
     """
     machine = _mac() if sys.platform == "darwin" else _linux()
     left = control_group_left(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))
@@ -45,7 +45,7 @@ def _mac() -> int | None:
 
 
 def parse_vm_stat(text: str) -> int | None:
-    """Returns the bytes that macOS can free at once, from the output of `vm_stat`; None where it does not say."""
+    """Returns the bytes that macOS can free at once, from the output of `vm_stat`, or None if it does not say."""
     page = re.search(r"page size of (\d+) bytes", text)
     counts = re.findall(r"^Pages (?:free|inactive|speculative|purgeable):\s+(\d+)\.", text, re.MULTILINE)
     return int(page.group(1)) * sum(map(int, counts)) if page and counts else None
@@ -86,7 +86,7 @@ def _enclosing_groups(mount: Path, group: str) -> Iterable[Path]:
 
 
 def used_memory() -> float:
-    """Returns the share of the machine's memory that is in use, from 0 to 1; 0 where that cannot be found out."""
+    """Returns the share of the machine's memory that is in use, from 0 to 1; 0 if that cannot be found out."""
     free = free_memory()
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

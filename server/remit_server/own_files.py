@@ -1,5 +1,5 @@
-"""Files and folders of the person's own as they lie on disk: read up to a bound, listed, and told whether they changed
-(CFG-05).
+"""The person's own files and folders on disk: reads a file up to a bound, lists a folder, and tells whether a file
+changed (CFG-05).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 Stamp: TypeAlias = "tuple[str, int, int, int, int]"
-"""Where a file really is, and its device, inode, size and time of change: another file has another one."""
+"""A file's real path, device, inode, size and time of change; another or a changed file has another stamp."""
 
 
 def read_at_most(file: Path, most: int) -> bytes:
-    """Returns what a file holds. Raises OSError, also where that is more than `most` bytes, which are whole MiB."""
+    """Returns what a file holds. Raises OSError, also if that is more than `most` bytes, a number of whole MiB."""
     with file.open("rb") as opened:
         data = opened.read(most + 1)
     if len(data) > most:
@@ -24,8 +24,8 @@ def read_at_most(file: Path, most: int) -> bytes:
 
 
 def entries_of(folder: Path, wanted: Callable[[Path], bool], most: int | None = None) -> list[Path]:
-    """Returns what is `wanted` of what lies in a folder and is not hidden, by name, `most` of it; nothing where it
-    cannot be read."""
+    """Returns the `wanted` entries of a folder that are not hidden, by name, at most `most`; none if the folder cannot
+    be read."""
     try:
         found = [path for path in folder.iterdir() if not path.name.startswith(".") and wanted(path)]
     except OSError:
@@ -34,7 +34,7 @@ def entries_of(folder: Path, wanted: Callable[[Path], bool], most: int | None = 
 
 
 def stamp_of(path: Path) -> Stamp | None:
-    """Returns what differs once a file changes; None where there is none."""
+    """Returns a stamp that differs once the file changes, or None if there is no file."""
     try:
         status = path.stat()
     except OSError:

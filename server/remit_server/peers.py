@@ -1,9 +1,9 @@
-"""Who is at the other end of a socket, as the kernel says: of a Unix socket (CLI-14), by SO_PEERCRED on Linux and
-LOCAL_PEERCRED on macOS, and of a connection over the loopback interface (LSP-17), by the table of connections, which
-on macOS lsof(8) shows. And what tells one process from every other of this machine, also after its number was given
-away (BOX-06).
+"""Tells which process is at the other end of a socket, as the kernel says: of a Unix socket (CLI-14) by SO_PEERCRED on
+Linux and LOCAL_PEERCRED on macOS, of a connection over the loopback interface (LSP-17) by the table of connections,
+which on macOS lsof(8) shows. Also gives each process of this machine an identity that stays its own when its pid is
+used again (BOX-06).
 
-Pids are of our own namespace, 0 where the peer has none there. Standard library only.
+Pids are those of this process's namespace, 0 for a peer that has none there. Standard library only.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from pathlib import Path
 
 @functools.cache
 def this_process() -> str:
-    """`<pid namespace>-<pid>-<start>` of this process: no other has it, on this machine and until it starts anew."""
+    """Returns `<pid namespace>-<pid>-<start>` of this process, which no other has on this machine until it reboots."""
     return _identity(os.getpid()) or f"0-{os.getpid()}-0"
 
 
 def is_dead(owner: str) -> bool:
-    """Returns whether that process is known to be gone. One that we cannot see, of another pid namespace, is not."""
+    """Returns whether that process is known to be gone; False for one of another pid namespace, which cannot be
+    seen."""
     space, _, rest = owner.partition("-")
     pid = rest.partition("-")[0]
     ours = this_process().partition("-")[0]
@@ -49,7 +50,7 @@ _MOST_ANCESTORS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A process and its user. `pidfd` holds on to it, so that its pid cannot become another's unseen, -1 where the
+    """A process and its user. `pidfd` refers to this very process, so that a reuse of its pid is noticed; -1 if the
     system has none (before Linux 6.5).
     """
 
@@ -58,13 +59,13 @@ class Peer:
     pidfd: int = -1
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the pidfd."""
         if self.pidfd >= 0:
             os.close(self.pidfd)
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is known to have ended, so that its pid may be another's."""
+        """Whether the process is known to have ended, so that its pid may be another's."""
         return self.pidfd >= 0 and has_ended(self.pidfd)
 
 
@@ -76,7 +77,7 @@ def has_ended(pidfd: int) -> bool:
 
 
 def unix_peer(connection: socket.socket) -> Peer:
-    """Returns who connected, or made the socket pair. Raises OSError where the system does not say."""
+    """Returns the process that connected, or made the socket pair. Raises OSError if the system does not say."""
     if not hasattr(socket, "SO_PEERCRED"):
         credentials = connection.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, 4 + 4 + 4 + 16 * 4)
         uid: int = struct.unpack_from("=II", credentials)[1]
@@ -89,7 +90,7 @@ def unix_peer(connection: socket.socket) -> Peer:
 
 
 def is_own(connection: socket.socket) -> bool:
-    """Returns whether a Unix socket was connected by a process of our user's."""
+    """Returns whether a Unix socket was connected by a process of this user."""
     try:
         peer = unix_peer(connection)
     except OSError:
@@ -99,18 +100,19 @@ def is_own(connection: socket.socket) -> bool:
 
 
 def is_from(connection: socket.socket, ancestor: int) -> bool:
-    """Returns whether a Unix socket was connected by our user's process `ancestor`, or one that descends from it."""
+    """Returns whether a Unix socket was connected by this user's process `ancestor` or a descendant of it."""
     try:
         peer = unix_peer(connection)
     except OSError:
         return False
     with closing(peer):
-        # The pidfd last: had it ended while we looked, another process might have been looked at.
+        # Ask the pidfd last: if the process ended meanwhile, `descends` may have looked at another with its pid.
         return peer.uid == os.geteuid() and descends(peer.pid, ancestor) and not peer.has_ended
 
 
 def descends(pid: int, ancestor: int) -> bool:
-    """Returns whether a process is `ancestor` or descends from it. An orphan descends from whoever took it over."""
+    """Returns whether a process is `ancestor` or descends from it. An orphan descends from the process that adopted
+    it."""
     for _ in range(_MOST_ANCESTORS):
         if pid == ancestor:
             return True
@@ -134,9 +136,9 @@ _LSOF = "/usr/sbin/lsof"
 
 
 def is_own_user(connection: socket.socket) -> bool:
-    """Returns whether a connection of the loopback interface, as accepted, is one of our own user's.
+    """Returns whether an accepted connection of the loopback interface comes from a process of this user.
 
-    Where the kernel's table does not say so, it is not.
+    False if the kernel's table does not say so.
     """
     theirs, ours = connection.getpeername()[:2], connection.getsockname()[:2]
     if Path("/proc/self/net/tcp").exists():
@@ -150,7 +152,7 @@ def is_own_user(connection: socket.socket) -> bool:
 def is_listed(lsof: str, theirs: tuple[str, int], ours: tuple[str, int]) -> bool:
     """Returns whether lsof(8) lists a connection from one place to another among those of our own user's processes.
 
-    Raises OSError and SubprocessError where it cannot say, which it also does where there is none.
+    Raises OSError and SubprocessError if lsof fails, which it also does if there is no such connection.
     """
     told = subprocess.run(
         [lsof, "-nP", "-a", "-u", str(os.geteuid()), f"-iTCP:{theirs[1]}", "-sTCP:ESTABLISHED", "-Fn"],
@@ -168,9 +170,9 @@ def _spell(place: tuple[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One end of a TCP connection; `inode` is its socket, 0 where no process has it open any more.
+    """One end of a TCP connection; `inode` is its socket, 0 if no process has it open any more.
 
-    One that `listens` is no connection yet.
+    A socket that `listens` has no connection yet.
     """
 
     local: tuple[str, int]

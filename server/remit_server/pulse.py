@@ -1,4 +1,4 @@
-"""What the bootstrap and the server say to each other: pings of `remit bootstrap`, answered on the event loop, so that
+"""The messages between the bootstrap and the server: pings of `remit bootstrap`, answered on the event loop, so that
 a loop that hangs does not answer (CLI-12).
 """
 
@@ -10,14 +10,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 SOCKET = "REMIT_BOOTSTRAP_SOCKET"
-"""Names the socket at which the server answers."""
+"""The environment variable that names the socket where the bootstrap listens for the server."""
 INSIDE = "/run/remit-bootstrap"
-"""Where a server that runs in a container has it."""
+"""The folder of that socket, for a server in a container."""
 PING, PONG, BYE = b"ping\n", b"pong\n", b"bye\n"
 
 
 def is_in_container() -> bool:
-    """Returns whether `remit bootstrap` runs this server in a container, where numbers of processes are others."""
+    """Returns whether `remit bootstrap` runs this server in a container, where process ids are others."""
     return os.environ.get(SOCKET, "").startswith(INSIDE)
 
 
@@ -28,14 +28,14 @@ def has_bootstrap() -> bool:
 
 @asynccontextmanager
 async def answering_pings() -> AsyncGenerator[None]:
-    """Answers until the end, which is said where it is in order; without a bootstrap nothing is done."""
+    """Answers pings while the block runs, and says so if it ends in order; without a bootstrap does nothing."""
     path = os.environ.get(SOCKET)
     if not path:
         yield
         return
     try:
         reader, writer = await asyncio.open_unix_connection(path)
-    except OSError:  # it has gone: nobody asks
+    except OSError:  # the bootstrap has gone, so nobody asks
         yield
         return
     answering = asyncio.create_task(_answer(reader, writer))

@@ -36,7 +36,7 @@ PACKAGE: Final = Path("client-vscode/package.json")
 SETTINGS: Final = Path("docs/configuration.md")
 OFFERED_AS: Final = "remit_"
 
-# What a client sends is described as it is read (defaults may be left out), what it receives as it is written.
+# What a client sends is described as validated (fields with a default may be left out), what it receives as serialised.
 CONTRACT: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("RunRequest", contract.RunRequest, "validation"),
     ("ApprovalAnswer", contract.ApprovalAnswer, "validation"),
@@ -69,7 +69,7 @@ FILES: Final[tuple[tuple[str, Any, JsonSchemaMode], ...]] = (
     ("ActiveIntents", WorkItemsForm, "validation"),
     ("AgentTraceLine", AgentTraceLine, "serialization"),
 )
-"""What people write, for their editors, and what other programs read: no client is sent it."""
+"""Files that people write, described for their editors, and files that other programs read; no client is sent them."""
 
 LINE: Final = 90
 PRIMITIVES: Final = {
@@ -93,15 +93,15 @@ export type JsonValue =
 
 
 class AsWritten(GenerateJsonSchema):
-    """Says that the server writes every field, also one that has its default, so that clients can rely on it."""
+    """Marks each field that the server writes as required, also one with a default, so that clients can rely on it."""
 
     def field_is_required(
         self,
         field: core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField,
         total: bool,
     ) -> bool:
-        """True for all fields of what is written, unless one is left out where it says nothing; pydantic's own answer
-        for what is read."""
+        """Returns True for each field of what is written, unless a condition may leave it out; for what is read,
+        returns pydantic's own answer."""
         if self.mode == "serialization":
             return "serialization_exclude_if" not in field
         return super().field_is_required(field, total)
@@ -145,7 +145,7 @@ def _setting_row(section: str, name: str) -> str:
 def with_tools(package: str) -> str:
     """Returns the extension's manifest with the tools that it offers to other agents of the editor (EDI-11).
 
-    Each takes, besides its own arguments, the intent that it is called with, of those that it belongs to.
+    Each tool takes, besides its own arguments, the intent that it is called with: one of those that open it.
     """
     manifest = json.loads(package)
     offered = [_offered(tool) for tool in TOOLS.values() if not tool.person_only and not tool.delegates]
@@ -174,9 +174,9 @@ def _text_of(schema: Schema) -> str:
 
 
 def typescript(described: Mapping[str, Schema]) -> str:
-    """TypeScript declarations of the named schemas and of everything they refer to.
+    """Returns the TypeScript declarations of the named schemas and of everything they refer to.
 
-    Raises ValueError where two schemas give one name to different shapes.
+    Raises ValueError if two schemas give one name to different shapes.
     """
     named: dict[str, Schema] = {}
     for root, schema in described.items():

@@ -1,6 +1,6 @@
-"""The program `remit` (CLI-19): what an agent waits for before each of its calls goes to the process that stays.
+"""The program `remit` (CLI-19): asks the resident process for `remit hook`, which an agent waits for before each call.
 
-Anything else is the command line's. Imports next to nothing.
+Anything else goes to the command line. Imports next to nothing.
 """
 
 from __future__ import annotations

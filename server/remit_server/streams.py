@@ -1,4 +1,4 @@
-"""The standard streams of this process: all there however it was started, and two of them for a protocol alone
+"""The standard streams of this process: sees that all of them exist, and claims two of them for a protocol
 (LSP-03)."""
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from contextlib import suppress
 from typing import NoReturn
 
 _closed: list[str] = []
-"""Those that were closed when the process began."""
+"""The names of the streams that were closed when the process began."""
 unwritten: list[OSError] = []
-"""The first error of a write to standard output, as of a full disk; nothing is written after it."""
+"""The first error of a write to standard output, such as of a full disk; nothing is written after it."""
 
 
 def prepare() -> None:
-    """Opens those that are missing, and has no sign fail to be printed, whatever a file name or a locale brings."""
+    """Opens the missing streams, and has characters that cannot be printed in the locale escaped."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # what is opened now gets its number, which programs started here inherit
+        if getattr(sys, name) is None:  # what is opened now gets the stream's number, which child processes inherit
             _closed.append(name)
             nowhere = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(nowhere, True)
@@ -35,8 +35,8 @@ def prepare() -> None:
 
 
 def piped_in() -> int | None:
-    """Returns the descriptor of standard input where that is a pipe, a file or a socket: not a terminal, and not
-    nothing."""
+    """Returns the descriptor of standard input if it is a pipe, a file or a socket; None for a terminal, or if there is
+    nothing to read."""
     try:
         descriptor = sys.stdin.fileno()
         mode = os.fstat(descriptor).st_mode
@@ -57,14 +57,14 @@ def brings_something() -> bool:
 
 
 def forget_stdout() -> None:
-    """Sends what is still written to it nowhere: nobody reads it any more."""
+    """Sends what is still written to standard output nowhere, because nobody reads it any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
 
 def claim() -> tuple[int, int]:
-    """Take standard input and output for the protocol: a stray `print` goes to the log instead.
+    """Take standard input and output for the protocol, so that a stray `print` goes to the log instead.
 
     The new descriptors are not inherited, so that no child process can read or write the protocol. Raises SetupError
     where one of the two was closed.
@@ -83,10 +83,10 @@ def claim() -> tuple[int, int]:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process, without waiting for threads that nobody waits for.
+    """Ends the process, without waiting for daemon threads.
 
-    The interpreter ends such a thread by unwinding it; where that passes through compiled code of a library, the
-    process is aborted instead (`FATAL: exception not rethrown`).
+    The interpreter would end such a thread by unwinding it; if that passes through compiled code of a library, the
+    process is aborted (`FATAL: exception not rethrown`).
     """
     others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
     if not any(thread.daemon for thread in others):

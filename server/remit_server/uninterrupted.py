@@ -27,8 +27,8 @@ async def finish_uninterrupted(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def lent(make: Callable[[], T], give_back: Callable[[T], None]) -> AsyncGenerator[T]:
-    """Yields what `make` makes, given back at the end; both on a thread, and neither left half done by a
-    cancellation."""
+    """Yields what `make` makes, and gives it back at the end; both run on a thread, and no cancellation leaves one of
+    them half done."""
     making = asyncio.create_task(asyncio.to_thread(make))
     try:
         yield await asyncio.shield(making)

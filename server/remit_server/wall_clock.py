@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 def utc_now() -> datetime:
-    """Returns what the wall clock says; a parameter everywhere it matters, so that tests can turn it back."""
+    """Returns the time of the wall clock; it is a parameter wherever it matters, so that tests can set the time."""
     return datetime.now(UTC)
 
 

@@ -31,8 +31,8 @@ def can_ask() -> bool:
 
 
 def agrees(question: str, otherwise: str = "nothing was done", option: str = "--yes") -> bool:
-    """Returns whether the person says yes, which `option` says beforehand. Raises SetupError where nobody can be asked,
-    which says what `otherwise` holds."""
+    """Returns whether the person says yes. Raises SetupError if nobody can be asked: it says `otherwise`, and names the
+    `option` that says yes beforehand."""
     if not can_ask():
         raise SetupError(otherwise, "nobody could be asked", f"say `{option}`")
     sys.stdout.write(f"{question} [y/N] ")
@@ -41,9 +41,9 @@ def agrees(question: str, otherwise: str = "nothing was done", option: str = "--
 
 
 async def answer_from_terminal(asked: ApprovalRequired) -> ApprovalAnswer:
-    """Asks for the keys of a question, line by line (`docs/keys.md`); what means nothing now is a deny."""
+    """Asks for the keys of a question, line by line (`docs/keys.md`); a line that means nothing now is a deny."""
     question = Question(asked, [], 0.0, draw_parts(asked), list(draw_details(asked)))
-    seconds = itertools.count(1.0)  # no line is too early: what was typed before the question is dropped
+    seconds = itertools.count(1.0)  # no line comes too early, because `_ask` drops what was typed before
     while True:
         before = (question.details, question.ahead)
         answer = question.press(key_of(await _ask(f"{question.line}: ")), next(seconds))
@@ -107,7 +107,7 @@ class TerminalAsker:
 
 
 def settle_trust(root: Path) -> None:
-    """Asks about a folder that brings something, where the person was not asked yet. Raises SetupError."""
+    """Asks whether the person trusts a folder that brings something, unless they were asked. Raises SetupError."""
     there = brought(root)
     if not there or read_trust(root) is not None:
         return

@@ -59,12 +59,12 @@ ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
     "cancelled": ("✗", "red"),
     "timed_out": ("✗", "red"),
 }
-"""The mark before an ending's reason."""
+"""For each ending that has a reason: the words before the reason, and their style."""
 MAX_ARGUMENT = 60
 BY_RULE = frozenset(
     {ErrorCode.DENIED, ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_EXPIRED, ErrorCode.APPROVAL_UNAVAILABLE}
 )
-"""A rule of policy, or the person whom it had asked, did not let the call run."""
+"""The codes of calls that a rule of policy, or the person whom it asked, did not let run."""
 
 
 def wants_colour() -> bool:
@@ -78,7 +78,7 @@ def style_text(text: str, style: str) -> str:
 
 
 def say(text: str) -> None:
-    """Prints one line. After standard output is closed or full, nothing is written."""
+    """Prints one line; nothing once standard output is closed or a write to it has failed."""
     try:
         print(text, flush=True)
     except OSError as error:
@@ -92,7 +92,7 @@ def print_json(value: Any) -> None:
 
 
 def print_result(value: Any, text: str, *, as_json: bool) -> None:
-    """Prints what a command came to, as JSON for machines or as text for people."""
+    """Prints a command's result, as JSON for machines or as text for people."""
     print_json(value) if as_json else say(text)
 
 
@@ -102,11 +102,11 @@ def complain(error: ErrorPayload, *, as_json: bool) -> None:
         print_json({"error": error.model_dump(mode="json")})
         return
     lines = f"remit: {_with_code(error.what, error)}\n  why: {error.why}\n  fix: {error.fix}\n"
-    sys.stderr.write(visible_again(lines))  # it may quote an argument, a file's name or a server's words
+    sys.stderr.write(visible_again(lines))  # the error may quote an argument, a file's name or a server
 
 
 def _with_code(text: str, error: ErrorPayload) -> str:
-    """Returns it with the code by which docs/troubleshooting.md explains it; a word typed wrong needs none."""
+    """Returns the text with the code that docs/troubleshooting.md explains; wrong usage of a command needs no code."""
     return text if error.code is ErrorCode.INVALID_REQUEST else f"{text} ({error.code})"
 
 
@@ -117,7 +117,7 @@ def show(event: Event) -> None:
 
 
 def sink(*, as_json: bool, quiet: bool = False) -> Callable[[Event], None]:
-    """Returns what takes a turn's events: drawn for people, `quiet` only how it ended, or one JSON object per line."""
+    """Returns a function that prints a turn's events: as JSON lines, only the ending if `quiet`, or drawn."""
     if as_json:
         return lambda event: print_json(event.model_dump(mode="json"))
     return show_ending if quiet else _Screen().take
@@ -128,14 +128,14 @@ _BUILT_IN = "built-in"
 
 @dataclass(slots=True)
 class _Screen:
-    """Draws a turn's events. `printed` is what the last call's program printed, line by line as it came; the built-in
-    rules' answer `repeats` it."""
+    """Draws a turn's events. `printed` has the lines that the last call's program printed. `repeats` is whether the
+    built-in model answers, which repeats them in its answer."""
 
     repeats: bool = False
     printed: list[str] = field(default_factory=list[str])
 
     def take(self, event: Event) -> None:
-        """Draws one event; an answer that repeats what was just printed is shown without it."""
+        """Draws one event; leaves out of the final answer what was just printed."""
         match cast("AgentEvent", event):
             case RunStarted(model=model):
                 self.repeats = model == _BUILT_IN
@@ -164,7 +164,7 @@ def show_ending(event: Event) -> None:
 
 
 def draw_event(event: AgentEvent) -> Iterable[str]:
-    """Returns one event as lines of text; those of a sub-agent stand behind a bar."""
+    """Returns one event as lines of text; the lines of a sub-agent begin with a bar."""
     if event.sub_agent is None:
         return _draw_own(event)
     return (f"{style_text('  ┆', 'dim')} {part}" for line in _draw_own(event) for part in line.split("\n"))
@@ -206,7 +206,7 @@ def _draw_own(event: AgentEvent) -> Iterable[str]:
 def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChanged) -> Iterable[str]:
     match event:
         case StateChanged():
-            # Where nothing is held back, nothing is said.
+            # Explore mode holds nothing back, so its states need no line.
             if event.mode != Mode.EXPLORE:
                 yield style_text(f"  {event.mode} mode: {event.state}{_allowed(event)}", "dim")
         case WarningEvent():
@@ -220,14 +220,14 @@ def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChan
 
 
 def _allowed(event: StateChanged) -> str:
-    """Says what strict mode leaves writable now, and what the person can do where it waits for them."""
+    """Returns what strict mode leaves writable now, and what the person can do if the state waits for them."""
     state = State(event.state)
     words = [WRITABLE[state], *([ASKS_PERSON[state]] if state in ASKS_PERSON else [])]
     return f" · {'; '.join(words)}" if event.mode == Mode.STRICT else ""
 
 
 def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit session ") -> Iterable[str]:
-    """Returns how a turn ended as lines: the answer, unless it was said already, why not all was done, what changed.
+    """Yields how a turn ended as lines: the answer unless it was `said` already, why not all was done, what changed.
 
     `command` is what a person types before `undo` or `redo`.
     """
@@ -253,7 +253,7 @@ def _changes(result: RunResult, command: str) -> Iterable[str]:
 
 
 def _cost(usage: TokenUsage | None) -> Iterable[str]:
-    """Yields tokens and price, where a service is paid for them."""
+    """Yields tokens and price, if a service charges for them."""
     if usage is not None and usage.price_usd != 0:
         yield f"{usage.prompt_tokens + usage.completion_tokens:,} tokens"
         yield "price unknown" if usage.price_usd is None else f"${usage.price_usd:.4f}"
@@ -317,7 +317,7 @@ def _question(event: ApprovalRequired) -> Iterable[str]:
 
 
 def _wrap(line: str) -> list[str]:
-    """Returns a sentence as lines that end between words where a terminal shows them."""
+    """Returns a line wrapped between words to the terminal's width, or unchanged if there is no terminal."""
     if not sys.stdout.isatty():
         return [line]
     width = max(20, shutil.get_terminal_size().columns)
@@ -326,7 +326,7 @@ def _wrap(line: str) -> list[str]:
 
 
 def draw_details(event: ApprovalRequired) -> Iterable[str]:
-    """Returns what `?` shows of a question: its rules, what other answers would remember, its digest (APP-04)."""
+    """Yields what `?` shows of a question: its rules, what other answers would remember, its digest (APP-04)."""
     for reason in event.reasons:
         place = f" ({reason.file}:{reason.line})" if reason.file else ""
         yield f"    asked by rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
@@ -357,7 +357,7 @@ def _in_diff(line: str) -> str:
 
 
 def deciding(reasons: Sequence[ReasonPayload]) -> tuple[ReasonPayload, ...]:
-    """Returns the reasons that carried the verdict; milder ones explain nothing."""
+    """Returns the reasons with the strictest verdict, which decided; milder ones explain nothing."""
     for verdict in ("deny", "require_review", "allow"):
         if found := tuple(r for r in reasons if r.action == verdict):
             return found

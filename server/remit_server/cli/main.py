@@ -54,7 +54,7 @@ from remit_server.cli.commands import (
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 FLAGS = frozenset({"-h", "--help", "--version", "--json", "--continue", "--dry-run", "--quiet", "--verbose"})
-"""The options of a prompt that take no value: what follows another one is its value, whatever it is called."""
+"""The options of a prompt that take no value. A word after any other option is its value, even a command's name."""
 
 _END_OF_OPTIONS = "--"
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -125,7 +125,7 @@ SUBCOMMANDS: dict[str, tuple[str, ...]] = {
     "undo": ("session",),
     "verify": ("audit",),
 }
-"""Words that are subcommands of these commands, and seldom the second of two words that somebody says to a model."""
+"""Subcommands that are seldom the second word of a two-word prompt, with the commands that have each."""
 
 
 def enter() -> NoReturn:
@@ -139,7 +139,7 @@ def enter() -> NoReturn:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line. Returns the process's exit code."""
-    # Imports make some 100,000 objects that live as long as the process: looking through them again and again is a
+    # Imports make some 100,000 objects that live as long as the process; scanning them again and again would take a
     # tenth of a short command's time.
     gc.set_threshold(20_000, 20, 20)
     streams.prepare()
@@ -159,8 +159,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def end_in_order() -> Generator[None]:
-    """Lets a closed terminal and SIGTERM end the process as an exit does meanwhile, so that nothing of it is left
-    running.
+    """Makes SIGHUP (a closed terminal) and SIGTERM end the process like `sys.exit` while the block runs, so that
+    nothing that it started is left running.
 
     A signal that is ignored (`nohup`) stays ignored; a server that waits for signals replaces this.
     """
@@ -177,7 +177,7 @@ def end_in_order() -> Generator[None]:
 
 
 def complete_words() -> NoReturn:
-    """Answers a shell that asks what may stand at the cursor, and ends the process."""
+    """Answers a shell that asks for completions at the cursor, and ends the process."""
     import argcomplete
 
     program, _, line = os.environ.get("COMP_LINE", "").partition(" ")
@@ -192,8 +192,8 @@ def complete_words() -> NoReturn:
 
 
 def build_parser(chosen: str) -> WholeWords:
-    """Returns the parser of the chosen command, or of all without their arguments where none is: each parser looks for
-    words in other languages, which takes as long as the command."""
+    """Returns a parser of the chosen command alone, or of all without their arguments if none is chosen: making each
+    parser looks for translations, which would take as long as the command itself."""
     parser = WholeWords(
         prog="remit", description="A coding agent that declares what it is about to do, and is held to it."
     )
@@ -210,10 +210,10 @@ def build_parser(chosen: str) -> WholeWords:
 
 
 def parse_words(words: list[str]) -> argparse.Namespace | None:
-    """Parses the arguments, with the chosen command's module as `command`. Returns None where help was printed."""
+    """Parses the words; `command` of the result is the chosen command's module. Returns None if help was printed."""
     if not words and sys.stdin.isatty() and sys.stdout.isatty():
         words = ["ask"]  # without a prompt: the chat
-        # Its parts take a second or two to import: something stands there before. The chat's first line replaces it.
+        # Importing the chat takes a second or two, so show something at once. The chat's first line overwrites it.
         sys.stdout.write(STARTING)
         sys.stdout.flush()
     if not words and streams.brings_something():
@@ -241,9 +241,9 @@ STARTING = "Remit is starting …\r"
 
 
 class WholeWords(argparse.ArgumentParser):
-    """A parser, with subparsers, without abbreviated options: `--mode` is not `--model`.
+    """A parser, also for its subparsers, that takes no abbreviated options: `--mode` is not `--model`.
 
-    What it says of an argument shows each hidden character of it.
+    Its error messages show each hidden character of an argument.
     """
 
     def __init__(self, **how: Any) -> None:
@@ -264,7 +264,7 @@ def is_prompt(words: Sequence[str]) -> bool:
 
 
 def looks_like_command(prompt: Sequence[str]) -> bool:
-    """Returns whether a prompt is one word, or one with a subcommand behind it, as in `remit tools list`."""
+    """Returns whether a prompt is one word, or two of which the second is a subcommand, as in `remit tools list`."""
     words = all(_WORD.fullmatch(word) for word in prompt)
     return words and (len(prompt) == 1 or (len(prompt) == 2 and prompt[1] in SUBCOMMANDS))
 
@@ -284,12 +284,12 @@ def unknown_command(prompt: Sequence[str]) -> str:
 
 
 def nearest_command(word: str) -> str | None:
-    """Returns the command that was probably meant; prompts are sentences, and seldom begin almost like a command."""
+    """Returns the command that was probably meant, or None. A prompt seldom begins like a command."""
     from difflib import get_close_matches
 
     if word.startswith("-"):
         return None
-    swapped = [name for name in COMMANDS if sorted(name) == sorted(word)]  # `aks`: too short to be near
+    swapped = [name for name in COMMANDS if sorted(name) == sorted(word)]  # `aks` is too short for `get_close_matches`
     return next(iter(swapped or get_close_matches(word, COMMANDS, n=1, cutoff=0.8)), None)
 
 

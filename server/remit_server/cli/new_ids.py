@@ -11,5 +11,5 @@ def new_session() -> str:
 
 
 def new_turn() -> str:
-    """Returns a new turn id, which is no other turn's of a session either."""
+    """Returns a new turn id, which no other turn of its session has."""
     return uuid.uuid4().hex[:12]

@@ -22,29 +22,29 @@ CHOICES: Mapping[Scope, tuple[str, str]] = {
 """For each scope the key and the word that choose it: the same on every surface (docs/keys.md)."""
 
 SHORT: Mapping[Scope, str] = {Scope.ONCE: "once", Scope.SESSION: "session", Scope.EDITS: "all edits"}
-"""What the keys are called: a line of 80 columns has to hold all. Those for good come with `?`, and their rules."""
+"""Short names of the keys, because a line of 80 columns has to hold them. `?` shows the keys that write a rule."""
 FOR_GOOD = frozenset({Scope.ALWAYS, Scope.EVERYWHERE})
-"""Answers that write a rule, which has to be seen first (APP-04)."""
+"""Answers that write a rule, which the person has to see first (APP-04)."""
 
 PARTS = ("p", "parts")
-"""What is typed to answer part by part."""
+"""The key and the word to answer part by part."""
 DETAILS = ("?", "details")
-"""What is typed to see which rules ask, and what each answer would remember."""
+"""The key and the word to see which rules ask, and what each answer would remember."""
 WITH_WORDS = "N"
-"""What is typed for a no with words for the model."""
+"""The key for a no with words for the model."""
 BECAUSE = "No, because: "
 MAX_COMMENT = 2_000
-"""Characters of these words."""
+"""The most characters of these words."""
 _KEYS = {word: key for key, word in (*CHOICES.values(), PARTS, DETAILS, ("n", "no"), ("x", "leave"), ("r", "rest"))}
 
 
 def key_of(typed: str) -> str:
-    """Returns the key that a typed line means: the key itself, or its word. Only for `N` the case counts."""
+    """Returns the key for a typed line, which is a key or its word. Case counts only for `N`."""
     return typed if typed == WITH_WORDS else _KEYS.get(typed.lower(), typed.lower())
 
 
 def offers(question: ApprovalRequired, *, parts: bool, detailed: bool) -> str:
-    """Returns which keys mean what."""
+    """Returns the line that says what each key means."""
     shown = [f"[{CHOICES[scope][0]}] {name}" for scope, name in SHORT.items() if scope in question.scopes]
     more = "  [p] parts" if parts else ""
     details = "" if detailed else "  [?] more"
@@ -54,19 +54,19 @@ def offers(question: ApprovalRequired, *, parts: bool, detailed: bool) -> str:
 
 
 QUIET_S: Final = 0.4
-"""Seconds without a key, and since it was shown, before a key answers: nobody reads faster."""
+"""Seconds without a key, and since the question was shown, before a key answers, because nobody reads faster."""
 
 FEW_ROWS: Final = 3
 
 
 @dataclass(slots=True)
 class Question:
-    """One question. `unseen` are the lines that were not shown yet; times are seconds.
+    """One question. `unseen` are the lines that were not shown yet; times are in seconds.
 
-    `details` are the lines that `?` shows, once: which rules ask, and what answers would remember; before a rule was
-    shown, none is written (APP-04). `words` is whether the person types why they say no.
-    `parts` are what can be taken one by one, with their lines; `ahead` those still to be answered once the person
-    chooses among them, of which `left_out` are not taken.
+    `details` are the lines that `?` shows, once: which rules ask, and what answers would remember. No rule is written
+    before they were shown (APP-04). `words` is whether the person types why they say no.
+    `parts` are the parts that can be taken one by one, with their lines; `ahead` are those still to be answered after
+    the person chose to answer part by part, and `left_out` those that they did not take.
     """
 
     asked: ApprovalRequired
@@ -80,17 +80,17 @@ class Question:
     left_out: list[Part] = field(default_factory=list[Part])
 
     def next_page(self, rows: int, height: Callable[[str], int], now: float) -> list[str]:
-        """Takes the next lines to be shown, as many as the rows hold; at least one. `height` is a line's, in rows."""
+        """Takes the next lines to be shown, as many as fit the rows, at least one. `height` returns a line's rows."""
         heights = list(itertools.accumulate(map(height, self.unseen)))
         count = max(1, bisect.bisect_right(heights, rows))
-        # A page of two lines is not worth a key: they are shown with this one.
+        # A few more lines are not worth a key, so they are shown with this page.
         count = len(heights) if heights[-1] <= rows + FEW_ROWS else count
         page, self.unseen = self.unseen[:count], self.unseen[count:]
         self.shown_at = now
         return page
 
     def press(self, key: str, now: float) -> ApprovalAnswer | None:
-        """Returns the answer that a key gives; None where it gives none, yet or at all."""
+        """Returns the answer that a key gives, or None if it gives none."""
         quiet = now - max(self.shown_at, self.key_at) >= QUIET_S
         self.key_at = now
         if not quiet:
@@ -112,7 +112,7 @@ class Question:
         return None
 
     def _press_for_scope(self, key: str) -> ApprovalAnswer | None:
-        """Takes a key for the whole; one whose answer would write a rule shows the rule first."""
+        """Handles a key for the whole question; if its answer would write a rule, the rule is shown first."""
         chosen = next((scope for scope in CHOICES if scope in self.asked.scopes and CHOICES[scope][0] == key), None)
         if chosen in FOR_GOOD and self.details:
             self._show_details()
@@ -120,11 +120,11 @@ class Question:
         return None if chosen is None else self.answer(chosen)
 
     def _show_details(self) -> None:
-        """Has the details shown next; where the question goes on below, after what was seen of it."""
+        """Puts the details before the lines that were not shown yet, so that they come next."""
         self.unseen, self.details = [*self.details, *self.unseen], []
 
     def _press_for_part(self, key: str) -> ApprovalAnswer | None:
-        """Takes a key for the part that is asked about; the last one, or all the rest, make the answer."""
+        """Handles a key for the part that is asked about; returns the answer after the last part, or for the rest."""
         if key not in {"y", "x", "r"}:
             return None
         self.left_out += self.ahead[:1] if key == "x" else []
@@ -148,7 +148,7 @@ class Question:
 
     @property
     def line(self) -> str:
-        """Which keys mean what now."""
+        """The line that says what each key means now."""
         if self.unseen:
             count = len(self.unseen)
             return f"{counted(count, 'more line')}: [space] next page  [g] all of it  [n] no"

@@ -1,4 +1,4 @@
-"""A turn that runs elsewhere, in this terminal: drawn, and its questions answered (TRN-34; TRN-36)."""
+"""Follows a turn that runs elsewhere in this terminal: draws it, and answers its questions (TRN-34; TRN-36)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from remit_server.transports.queue.following import Following
 
 
 class QueueAnswers:
-    """The open questions of one turn. Nothing is asked here before all that is known of the turn was read."""
+    """Asks the open questions of one turn. `ask` is called only after all events so far were noted."""
 
     def __init__(self, following: Following, asker: Asker, tell: Callable[[str], None]) -> None:
         self._following, self._asker, self._tell = following, asker, tell
@@ -35,14 +35,14 @@ class QueueAnswers:
             self._leave = await self._following.be_there()
 
     async def close(self) -> None:
-        """Asks nothing any more."""
+        """Stops asking, and tells the worker that nobody answers here any more."""
         for task in self._asking.values():
             task.cancel()
         if self._leave is not None:
             await self._leave()
 
     def note(self, event: AgentEvent) -> None:
-        """Takes an event."""
+        """Notes a question, or that one was answered."""
         if isinstance(event, ApprovalRequired):
             self._open[event.approval_id] = event
         elif isinstance(event, ApprovalResolved):
@@ -51,7 +51,7 @@ class QueueAnswers:
                 task.cancel()
 
     def ask(self) -> None:
-        """Asks what is open."""
+        """Asks the open questions, unless nobody answers here."""
         if self._leave is None:
             return
         for name, question in self._open.items():
@@ -70,7 +70,7 @@ class QueueAnswers:
 async def follow_here(following: Following, after: int, approve: str, *, as_json: bool) -> RunResult:
     """Prints a turn until it has ended, and answers its questions as `approve` says. Ctrl-C cancels the turn.
 
-    Raises KeyboardInterrupt where no worker took that.
+    Raises KeyboardInterrupt if no worker took the cancellation.
     """
     asker = choose_asker(approve, as_json=as_json)
     answers = QueueAnswers(following, asker, tell)

@@ -1,6 +1,6 @@
-"""What the commands of a queue share: where the broker is, and what lets one in (TRN-36).
+"""What the commands of a queue share: the broker's address, and the credentials for it (TRN-36).
 
-A password or a token is never an argument: every account of the machine can read those.
+A password or a token is never an argument, because every account of the machine can read arguments.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ def read_queue(arguments: argparse.Namespace) -> tuple[Address, Names]:
 
 
 def tell(text: str) -> None:
-    """Tells the person of the queue, on standard error."""
-    sys.stderr.write(visible_again(f"remit: {text}\n"))  # it may quote a request, or the broker's words
+    """Prints a message about the queue on standard error."""
+    sys.stderr.write(visible_again(f"remit: {text}\n"))  # the text may quote a request, or the broker's words
     sys.stderr.flush()
 
 
 def run_connected(
     arguments: argparse.Namespace, work: Callable[[Following], Awaitable[RunResult | None]], session: str, turn: str
 ) -> int:
-    """Connects, and does something with a turn; returns the exit code of its result, 0 where there is none."""
+    """Connects to the broker, and does the work on a turn; returns the exit code of its result, 0 if there is none."""
     from remit_server.cli.commands.ask import exit_code_of
     from remit_server.transports.queue.broker import connected
     from remit_server.transports.queue.following import Following

@@ -1,6 +1,6 @@
 """`remit demo --scenario tdd`: error handling for a parser, tests first, by a model that follows a script (FLW-06).
 
-Server, policy, workflow, sandbox, runner, git and audit are real; only what the model says was written down before.
+Server, policy, workflow, sandbox, runner, git and audit are real; only the model's answers come from a script.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ STATES: Mapping[Mode, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""The states that the scenario passes, by mode."""
+"""The states that the scenario passes through, by mode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What the scenario came to: the states that were passed, and the rules that refused something."""
+    """The result of the scenario: the states that it passed through, and the rules that refused something."""
 
     states: tuple[str, ...]
     refused: tuple[str, ...]
@@ -67,7 +67,7 @@ class Ended:
 
 
 def script_of(mode: Mode) -> list[dict[str, Any]]:
-    """Returns what the model says. In strict mode it first tries to write the code at once."""
+    """Returns what the model answers. In strict mode it first tries to write the code at once."""
     test = (files("remit_server.demo") / "tdd" / TEST_FILE).read_text(encoding="utf-8") + NEW_TEST
     read = _step("ANALYZE", *(("read_file", {"path": path}) for path in (CODE_FILE, TEST_FILE)))
     plan = _step("PLAN", ("plan_complete", {"plan": "1. a test that fails 2. the code 3. all tests 4. commit"}))

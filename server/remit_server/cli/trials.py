@@ -1,5 +1,5 @@
-"""A model tried on a few requests of a YAML file: each in a folder of its own, through the whole of Remit, and judged
-by what it left (MOD-25).
+"""Tries a model on the requests of a YAML file: each in a folder of its own, through the whole of Remit, and judged by
+the files and the answer that it left (MOD-25).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
 
 Files = Mapping[str, str]
-"""What files hold, by their paths."""
+"""The contents of files, by path."""
 _Z = 1.96
 
 
@@ -79,7 +79,7 @@ def differing(before: Files, after: Files) -> frozenset[str]:
 
 
 def missed(right: Right, before: Files, after: Files, answer: str) -> tuple[str, ...]:
-    """Returns what does not hold, in words: nothing where the request came out right.
+    """Returns what does not hold, in words; empty if the request came out right.
 
     Python and JSON that were changed have to parse as well.
     """
@@ -134,7 +134,7 @@ def interval(right: int, of: int) -> tuple[float, float]:
 
 
 SHIPPED = Path(__file__).with_name("requests.yaml")
-"""Twelve requests as anybody asks them."""
+"""A packaged set of twelve everyday requests."""
 MOST_BYTES = 1 << 20
 
 
@@ -166,7 +166,7 @@ class RequestSet(BaseModel):
 
 
 def read_requests(file: Path) -> RequestSet:
-    """Reads a set. Raises SetupError for a file that is none, with the place."""
+    """Reads a set of requests. Raises SetupError, which says what is wrong and where, if the file is not one."""
     what = f"`{file}` holds no requests"
     try:
         loaded: Any = yaml.safe_load(read_at_most(file, MOST_BYTES))
@@ -182,7 +182,7 @@ def read_requests(file: Path) -> RequestSet:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one request: what of it is not right, and how many files changed that it did not lead to.
+    """The outcome of one request: what of it is not right, and how many files changed that should not have.
 
     `status` is how the turn ended, `answer` its last words, and `seconds` how long it took.
     """
@@ -201,10 +201,11 @@ class Outcome:
 
 
 async def run_trial(chosen: RequestSet, settings: Settings) -> AsyncGenerator[Outcome]:
-    """Yields what came of each request, in order. All that is asked about is allowed: the folders are scratch copies.
+    """Yields the outcome of each request, in order. Every question is answered yes, because the folders are scratch
+    copies.
 
-    Only the model and how it is asked are the person's; rules, sessions and audit are of the trial alone. Raises
-    SetupError where a runtime cannot be opened.
+    Only the model and how it is asked are the person's; rules, sessions and audit log belong to the trial alone. Raises
+    SetupError if a runtime cannot be opened.
     """
     shared = Shared()
     async with AsyncExitStack() as opened:
@@ -222,7 +223,7 @@ async def run_trial(chosen: RequestSet, settings: Settings) -> AsyncGenerator[Ou
             ).with_config(model={"record": None})
             runtime = await open_runtime(own, NoDocuments(), shared=shared)
             opened.push_async_callback(runtime.close)
-            if before is not None:  # only now, so that a model that was loaded stays
+            if before is not None:  # only now, so that the shared model stays loaded
                 await before.close()
             before = runtime
             yield await _outcome(runtime, request, chosen.files, workspace)
@@ -252,6 +253,6 @@ def write_files(files: Files, folder: Path) -> None:
 
 
 def read_files(folder: Path) -> Files:
-    """Returns what is in a folder; what programs leave behind for themselves does not count."""
+    """Returns the files in a folder, without `__pycache__`, which programs write for themselves."""
     found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8", errors="replace") for path in found}

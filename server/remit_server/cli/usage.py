@@ -28,7 +28,7 @@ class WrongUsage(SetupError):
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """What a subcommand does, with its exit code, its line in the help, and its arguments, beside those in `common`."""
+    """A subcommand: what it does, with its exit code; its line in the help; its arguments, beside the common ones."""
 
     run: Callable[[argparse.Namespace], int]
     summary: str
@@ -38,7 +38,7 @@ class Subcommand:
 
 @dataclass(frozen=True, slots=True)
 class Subcommands:
-    """A command that is its subcommands, a row each; one that does something without them has a `title` for them."""
+    """A command that consists of subcommands, a row each; one that also works without them has a `title` for them."""
 
     rows: Mapping[str, Subcommand]
     epilog: str | None = None
@@ -73,8 +73,8 @@ def add_common_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_serving_arguments(parser: argparse.ArgumentParser, asked: str = "") -> None:
-    """Declares the arguments of what runs the turns of others in one workspace. `asked` says who is asked, where the
-    person may also say yes beforehand."""
+    """Declares the arguments of commands that run the turns of others in one workspace. `asked` says who is asked; if
+    it is given, the person may also say yes beforehand."""
     parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
     parser.add_argument("--model", help="as `remit ask` takes it (default: the configured model)")
     words = (

@@ -1,7 +1,7 @@
-"""What a call of another agent comes to, as actions that policy judges (HOK-02).
+"""Turns a call of another agent into actions that policy judges (HOK-02).
 
-Paths are resolved as the workspace resolves them; one outside stays as it is, and the built-in rules deny it. Whatever
-is written is judged as read, too: what an agent may not read it may not replace.
+Paths are resolved as the workspace resolves them; a path outside stays as it is, and the built-in rules deny it. A
+file that is written is judged as read, too, because what an agent may not read it may not replace.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EFFECTS: Mapping[str, Effect] = {
     "net.connect": Effect.NETWORK,
     "agent.tool": Effect.EXECUTE,
 }
-"""The effect of a call, by what its first action is, for the gate of intents."""
+"""The effect of a call, by the syscall of its first action, for the gate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Place:
     intent: IntentState
 
     def action(self, syscall: str, tool: str, path: str | None = None) -> Action:
-        """Returns an action of the call: nothing holds it, and no token is minted for it."""
+        """Returns an action of the call, which no sandbox holds and for which no permit is minted."""
         return Action(
             syscall,
             path,
@@ -62,7 +62,7 @@ class Place:
         )
 
     def relative(self, text: str) -> str:
-        """Returns where a path leads, relative to the workspace, or as it is where it leads out. Raises ToolError."""
+        """Returns a path relative to the workspace, or an absolute path if it leads out. Raises ToolError."""
         return self._resolved(self.cwd, os.path.expanduser(text) if text.startswith("~") else text)  # noqa: PTH111  the text may be no path at all
 
     def is_folder(self, path: str) -> bool:
@@ -73,7 +73,7 @@ class Place:
             return False
 
     def from_root(self, path: str) -> str:
-        """Returns where a path of a command line leads that is relative to the workspace. Raises ToolError."""
+        """Resolves a path of a command line that is relative to the workspace. Raises ToolError."""
         return self._resolved(str(self.workspace.root), path)
 
     def _resolved(self, folder: str, path: str) -> str:
@@ -85,7 +85,7 @@ class Place:
 
 
 def actions_of(tool: str, row: ToolRow | None, arguments: Mapping[str, JsonValue], place: Place) -> tuple[Action, ...]:
-    """Returns the actions of a call, one at least. Raises ToolError for one that cannot be judged."""
+    """Returns the actions of a call, at least one. Raises ToolError for a call that cannot be judged."""
     if row is None:
         return (place.action("agent.tool", tool),)
     first, *others = _BY_KIND[row.kind](tool, row, arguments, place)
@@ -93,7 +93,7 @@ def actions_of(tool: str, row: ToolRow | None, arguments: Mapping[str, JsonValue
 
 
 def _unheard(row: ToolRow, arguments: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yields a doubt about each argument with a text in it of which no row says what it is."""
+    """Yields a doubt for each argument that has text and that the tool's row does not know."""
     if row.kind == "note":
         return
     for name, value in arguments.items():
@@ -126,7 +126,7 @@ def _shell(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: P
     yield run
     if cwd.startswith("/"):
         yield place.action("fs.list", tool, cwd)
-    # A name in the line may be a link: the file it leads to is judged by its own name.
+    # A path in the line may lead through a link, so the file that it leads to is judged under its own name, too.
     for part in parts_of(run).actions[:MOST_PATHS]:
         if part.path is None:
             continue
@@ -180,8 +180,8 @@ def _host(tool: str, address: JsonValue) -> str:
 
 
 def _read_paths(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[str]:
-    """Yields what is looked at: the named paths, or where a search begins; and each name that narrows a search, for it
-    may be the name of the one file that is meant."""
+    """Yields the paths that are looked at: those named, or the folder where a search begins; and each pattern that
+    narrows a search, because it may name exactly one file."""
     named = list(_texts(arguments, row.text))
     if (not named and row.kind in {"read", "view"}) or len(named) > MOST_PATHS:
         raise _unusable(tool, f"it names no path, or over {MOST_PATHS}")
@@ -234,8 +234,9 @@ _BY_KIND: Mapping[ToolKind, Callable[[str, ToolRow, Mapping[str, JsonValue], Pla
 
 
 def project_root(named: str | None, roots: tuple[str, ...], cwd: str) -> Path:
-    """Returns the folder that is the workspace: the one that the agent names, else the nearest above `cwd` that is a
-    repository or has Remit's folder, else `cwd`.
+    """Returns the folder that is the workspace: the one that the agent names, else the root that `cwd` lies in, else
+    the nearest folder from `cwd` upwards that is a repository or has Remit's folder, else `cwd`. Without `cwd` it is
+    the first root.
     """
     if named:
         return Path(named)

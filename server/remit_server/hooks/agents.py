@@ -25,7 +25,7 @@ Style = Literal["claude", "codex", "gemini", "copilot", "cursor"]
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event: what it is, and the tool that it is about where it names none; whether its answer may be *ask*."""
+    """An event: its kind, its tool if the event names none itself, and whether its answer may be *ask*."""
 
     kind: EventKind
     tool: str | None = None
@@ -36,9 +36,9 @@ class EventRow:
 class Agent:
     """An agent.
 
-    `events` by their names; `root` is the variable of the environment that names the project's folder. Where the agent
-    knows no `asks`, what would be asked is denied. `failed` is the exit code of an event that could not be judged: 2
-    stops a call, but where a hook that fails is passed over, only an orderly *deny* does.
+    `events` has its events by name; `root` is the environment variable that names the project's folder. If the agent
+    does not know `asks`, what would be asked is denied. `failed` is the exit code for an event that could not be
+    judged: 2 stops a call; it is 0 for an agent that ignores a hook that fails, which only a regular *deny* stops.
     `settings` is its file below the person's home, `project_settings` that of a project.
     """
 
@@ -173,4 +173,4 @@ AGENTS: Mapping[str, Agent] = {
         ),
     )
 }
-"""By the name on the command line."""
+"""The agents, by their name on the command line."""

@@ -1,4 +1,4 @@
-"""A ruling in the agent's own words (HOK-01): what goes to standard output, and the exit code."""
+"""Spells a ruling in the agent's own format (HOK-01): what goes to standard output, and the exit code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTHING = Reply()
 
 
 def reply_to_call(agent: Agent, event: str, row: EventRow, ruling: Ruling) -> Reply:
-    """Returns the answer to a call; where the agent knows no *ask*, that is a deny which says how to allow it."""
+    """Returns the answer to a call; for an agent that knows no *ask*, that is a deny which says how to allow it."""
     word, said = word_told(agent, row, ruling), _clean(ruling.told)
     if row.kind == "permission":
         return _permission(agent, event, word, said)
@@ -35,7 +35,7 @@ def reply_to_call(agent: Agent, event: str, row: EventRow, ruling: Ruling) -> Re
         case "claude":
             return _json({"hookSpecificOutput": _specific(event, word, said)})
         case "codex":
-            # It takes no `allow` and no `ask`: to say nothing lets the call on.
+            # Codex takes no `allow` and no `ask`; to print nothing lets the call go on.
             return NOTHING if word == "allow" else _json({"hookSpecificOutput": _specific(event, "deny", said)})
         case "gemini":
             return _json({"decision": word} if word == "allow" else {"decision": "deny", "reason": said})
@@ -50,13 +50,13 @@ def reply_to_call(agent: Agent, event: str, row: EventRow, ruling: Ruling) -> Re
 
 
 def word_told(agent: Agent, row: EventRow, ruling: Ruling) -> Word:
-    """Returns what the agent is told: a deny, where it would be asked and the agent knows no *ask*."""
+    """Returns what the agent is told: a deny in place of an *ask* that the agent or its event does not know."""
     unasked = ruling.word == "ask" and row.kind != "permission" and not (agent.asks and row.asks)
     return "deny" if unasked else ruling.word
 
 
 def reply_to_failure(agent: Agent, event: str | None, error: RemitError) -> Reply:
-    """Returns the answer where nothing could be judged: a deny in the agent's words, and what, why and fix."""
+    """Returns the answer if nothing could be judged: a deny in the agent's format, and what, why and fix."""
     told = f"{_clean(error.what)}: {_clean(error.why)}\nfix: {_clean(error.fix)}\n"
     row = agent.events.get(event or "") or EventRow("before")
     if row.kind in {"after", "failed", "start", "end", "other", "prompt"}:
@@ -71,7 +71,7 @@ def _first_before(agent: Agent) -> str:
 
 
 def _permission(agent: Agent, event: str, word: str, said: str) -> Reply:
-    """Returns the agent asks its person anyway: only a deny is said, for nobody else answers in the person's place."""
+    """Returns a deny, or nothing, so that the agent asks its person, in whose place nobody else may allow."""
     if word != "deny":
         return NOTHING
     decision = {"behavior": "deny", "message": said}
@@ -89,5 +89,5 @@ def _json(value: dict[str, Any]) -> Reply:
 
 
 def _clean(text: str) -> str:
-    """Hidden characters spelled out, and no longer than a person reads."""
+    """Returns the text with hidden characters spelled out, and no longer than a person reads."""
     return visible(text, "show")[:MOST_REASON]

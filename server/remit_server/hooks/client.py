@@ -1,7 +1,7 @@
-"""The part of `remit hook` that is on the way of each call (HOK-07): asks the process that stays, by its socket.
+"""The part of `remit hook` that runs for each call (HOK-07): asks the resident process, over its socket.
 
-Where that does not answer in good time, is another version's or somebody else's, the plain way answers. Standard
-library only, and little of it: its imports are what a call costs.
+If that does not answer in time, or is of another version or another user, the caller answers in the plain way. Uses
+only little of the standard library, because imports take most of a call's time.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 OFF = "REMIT_HOOK_RESIDENT"
-"""The variable of the environment that, as `off`, keeps the process from being started and asked."""
+"""The environment variable that, if it is `off`, keeps the resident process from being started and asked."""
 PATIENCE_S = 5.0
 MOST_BYTES = (8 << 20) + 1
 AGENTS = frozenset({"claude-code", "codex", "gemini", "copilot", "cursor"})
-"""The agents, as `agents.py` has them: to import that costs more than to write them down."""
+"""The names of the agents in `agents.py`, repeated because importing that takes long."""
 _SO_PEERCRED = 17
 _DECIDE = ("REMIT_", "XDG_", "HOME=")
 
 
 def answer_fast(agent: str, event: str = "") -> None:
-    """Answers the event on standard input and exits the process; returns where the plain way has to, with standard
-    input as it was. `event` is its name, where the agent's text has none.
+    """Answers the event on standard input and exits the process; returns, with standard input as it was, if the caller
+    has to answer in the plain way. `event` is its name, if the agent's text has none.
     """
     if agent not in AGENTS or os.environ.get(OFF) == "off" or sys.platform != "linux":
         return
@@ -49,13 +49,13 @@ def answer_fast(agent: str, event: str = "") -> None:
 
 
 def stamp() -> str:
-    """Returns what tells this very Remit from another: its version, and when its files were put here."""
+    """Returns a text that differs for another Remit: its version, its folder's time and inode, and its Python."""
     here = os.stat(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH116, PTH120  pathlib is an import
     return f"{__version__}:{here.st_mtime_ns}:{here.st_ino}:{sys.executable}"
 
 
 def socket_place(environment: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the folder of the socket, and its name: one for each place where Remit's files may be."""
+    """Returns the folder of the socket, and its name, which differs if Remit's files are elsewhere."""
     home = environment.get("HOME", "")
     state = environment.get("XDG_STATE_HOME", "").strip() or f"{home}/.local/state"
     folder = os.path.abspath(environment.get("REMIT_STATE_DIR") or f"{state}/remit")  # noqa: PTH100
@@ -63,7 +63,7 @@ def socket_place(environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def decides(environment: Mapping[str, str]) -> str:
-    """Returns what of the environment says where Remit's files are and how it is set."""
+    """Returns the variables that decide where Remit's files are, and how it is set."""
     return "\n".join(sorted(f"{k}={v}" for k, v in environment.items() if f"{k}=".startswith(_DECIDE)))
 
 
@@ -103,14 +103,14 @@ def _read_all(fd: int) -> bytes:
 
 
 def _ask(agent: str, event: str, data: bytes) -> tuple[int, bytes, bytes] | None:
-    """Returns exit code, output and errors as the process that stays has them; None where it does not serve us."""
+    """Returns exit code, output and errors from the resident process, or None if it does not serve this call."""
     folder, name = socket_place(os.environ)
     here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     connection = socket(AF_UNIX, SOCK_STREAM)
     try:
         cwd = os.getcwd()  # noqa: PTH109
         connection.settimeout(PATIENCE_S)
-        os.chdir(folder)  # a socket's path may have 107 bytes, a state folder's has more
+        os.chdir(folder)  # a socket's path has at most 107 bytes, and a state folder's may be longer
         connection.connect(name)
         owner = int.from_bytes(connection.getsockopt(SOL_SOCKET, _SO_PEERCRED, 12)[4:8], sys.byteorder)
         if owner != os.geteuid():
@@ -133,7 +133,7 @@ def _leave(code: int, out: bytes, err: bytes) -> NoReturn:
         _write_all(1, out)
         _write_all(2, err)
     except OSError:
-        code = 2  # what nobody could read let nothing on
+        code = 2  # the agent could not read the answer, so the call must not go on
     os._exit(code)
 
 
@@ -143,7 +143,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def _put_back(data: bytes) -> None:
-    """Has standard input begin anew with what was read of it."""
+    """Makes standard input begin again with what was read of it."""
     fd = os.memfd_create("event")
     _write_all(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)
@@ -152,7 +152,7 @@ def _put_back(data: bytes) -> None:
 
 
 def _start() -> None:
-    """Starts the process that stays, for the next call."""
+    """Starts the resident process, for the next call."""
     import subprocess
 
     command = [sys.executable, "-m", "remit_server.hooks.resident"]

@@ -1,6 +1,6 @@
-"""Judges a call of another agent (HOK-02; HOK-04): pure but for the look at paths. One ruling comes out.
+"""Judges a call of another agent, with one ruling (HOK-02; HOK-04): pure, except that it looks at paths.
 
-The judgement is the harness's own, and so are the gate's rules: nothing here evaluates a policy.
+The judgement is the harness's own, and the gate is governance's: nothing here evaluates a policy.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ REMITS_TOOL: Mapping[Effect, str] = {
     Effect.EXECUTE: "run_command",
     Effect.NETWORK: "run_command",
 }
-"""The tool of Remit's own that opens where another agent's tool of this effect does."""
+"""The tool of Remit's own by which the gate judges another agent's tool of this effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What is to become of a call: the rule that says so, why, and what helps; `judgement` where policy was asked."""
+    """What becomes of a call: the word, the rule that decided, why, and what helps; `judgement` if policy was asked."""
 
     word: Word
     rule: str
@@ -55,8 +55,8 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Governed:
-    """The rules that a call is judged by: those in force, the intents' matrix, and whether an intent has to be declared
-    first. `declare` says how, `allow` how a person permits what was not.
+    """What a call is judged by: the rules in force, and whether an intent has to be declared first. `declare` returns
+    how to declare one; `allow` says how a person allows what was not allowed.
     """
 
     rulebook: Rulebook
@@ -93,7 +93,7 @@ def ruling_of(judgement: Judgement, governed: Governed) -> Ruling:
     """Returns what a judgement means for a call."""
     decision, answer = judgement.decision, judgement.answer
     spoke = [each for each in decision.reasons if each.verdict is decision.verdict]
-    # What is not certain of this very call says more than the rule for its kind.
+    # A doubt about this very call explains more than the rule for its kind.
     named = next((each for each in spoke if each.code == UNCLEAR_COMMAND), None) or spoke[0]
     by_person = answer.source not in {"policy", "default"}
     rule = f"permissions.{answer.source}" if by_person else named.rule or f"{named.layer} deny"
@@ -108,7 +108,7 @@ def ruling_of(judgement: Judgement, governed: Governed) -> Ruling:
 
 
 def _gated(tool: str, actions: tuple[Action, ...], intent: IntentState, governed: Governed) -> Ruling | None:
-    """Returns the gate's refusal, where an intent has to be declared first; every effect is refused without one
+    """Returns the gate's refusal if an intent has to be declared first, or None; without one every effect is refused
     (INT-02)."""
     effect = EFFECTS[actions[0].syscall]
     if not governed.intent_required or effect is Effect.CONTROL:
@@ -140,7 +140,7 @@ def _denied_reads(place: Place, governed: Governed) -> DeniedReads:
 
 
 def _unread(place: Place, reads: DeniedReads, governed: Governed) -> tuple[str, ...] | None:
-    """Returns the files that policy keeps unread; None where they cannot all be found."""
+    """Returns the files that policy keeps unread, or None if they cannot all be found."""
     root = place.workspace.root
     try:
         found = find_hidden_paths(root, reads, governed.folders)

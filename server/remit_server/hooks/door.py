@@ -1,5 +1,5 @@
-"""One event of another agent in, one reply out (HOK-01). Closed where anything fails: what cannot be judged or recorded
-is denied in the agent's own words.
+"""Answers one event of another agent with one reply (HOK-01). Fails closed: a call that cannot be judged or recorded is
+denied, in the agent's own format.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from remit_server.workspace.trees.known_folders import KnownFolders
 INTENT_LINE = re.compile(r"^\s*intent:\s*([A-Za-z_]+)\s*$", re.MULTILINE | re.IGNORECASE)
 """How a person declares an intent in a prompt."""
 INTENT_COMMAND = re.compile(r"(?P<remit>/\S*/remit) intent (?P<intent>[A-Z_]+) --session (?P<session>[\w:.-]+)")
-"""How an agent declares one: exactly this command line, as the refusal spells it."""
+"""How an agent declares an intent: by exactly this command line, which a refusal shows to it."""
 
 log = logging.getLogger(__name__)
 
@@ -63,15 +63,15 @@ class Opened:
 
 
 Opener = Callable[[Path, Mapping[str, str]], Opened]
-"""Gives what the calls of a workspace need, in the environment of the agent's process."""
+"""Opens what the calls of a workspace need, in the environment of the agent's process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where the events of one agent come in: the environment and folder of its process, and `remit` as it calls it.
+    """Answers the events of one agent: with the environment and folder of its process, and `remit` as it calls it.
 
-    `open_workspace` gives what a workspace's calls need; `folders_of` what is known of
-    its tree.
+    `open_workspace` opens what a workspace's calls need; `folders_of` returns the known folders of
+    its tree. `named` is the event's name, for an agent whose events do not carry it.
     """
 
     agent: Agent
@@ -84,7 +84,7 @@ class Door:
     workspace: Path | None = None
 
     def answer(self, data: bytes) -> Reply:
-        """Returns the reply to one event. Never raises: a defect of ours is a deny, too."""
+        """Returns the reply to one event. Never raises: a defect in Remit leads to a deny, too."""
         event: str | None = self.named
         try:
             parsed = parse_event(self.agent, data, self.named)
@@ -99,7 +99,7 @@ class Door:
             return reply_to_failure(self.agent, event, failed)
 
     def preview(self, event: ToolCalled) -> Ruling:
-        """Returns the ruling about a call, and keeps nothing of it. Raises RemitError."""
+        """Returns the ruling for a call, and records nothing. Raises RemitError."""
         kept = self._kept(event.where, KeptSessions.of(self.environment))
         opened = self.open_workspace(Path(kept.root), self.environment)
         return self._ruling(event, kept, opened, kept.intent)
@@ -132,7 +132,7 @@ class Door:
         return sessions.bind(self._kept(where, sessions)), sessions
 
     def _kept(self, where: Where, sessions: KeptSessions) -> KeptSession:
-        """Returns what is kept of the session; of a new one, the folder that it begins in."""
+        """Returns the kept session; for a new one, its root is the project's folder that it begins in."""
         kept = sessions.get(f"{self.agent.name}:{where.session}")
         if kept.root:
             return kept
@@ -164,7 +164,7 @@ class Door:
             return decide(called, self.agent.tools, Place(workspace, cwd, intent), governed)
 
     def _declared(self, called: ToolCalled, kept: KeptSession, record: HookRecorder) -> Ruling | None:
-        """Returns the ruling about a call that declares an intent for its own session and does nothing else."""
+        """Returns a ruling for a call that only declares an intent for its own session, or None for another call."""
         row = self.agent.tools.get(called.tool)
         command = called.arguments.get(row.text[0]) if row is not None and row.kind == "shell" else None
         found = INTENT_COMMAND.fullmatch(command.strip()) if isinstance(command, str) else None
@@ -193,7 +193,7 @@ class Door:
         if intent is not None:
             state = sessions.declare(kept.id, intent).intent
             record.declared(event.where, state, "prompt")
-        elif kept.intent.active is not None:  # an intent is one request's
+        elif kept.intent.active is not None:  # an intent holds for one request
             sessions.declare(kept.id, None)
         return NOTHING
 
@@ -203,8 +203,8 @@ def _event_name(event: HookEvent) -> str | None:
 
 
 def _leads_elsewhere(actions: Sequence[Action], opened: Opened, root: str) -> str:
-    """Returns the first file of a call that ran which policy denies as it lies there now (HOK-09): a link, or another
-    folder, was put in its place after the call was judged."""
+    """Returns the first file of a call that policy denies now that the call has run, or an empty string (HOK-09): a
+    link or another folder has taken its place since the call was judged."""
     for action in actions:
         if action.path is None or action.script is not None:
             continue
@@ -225,7 +225,7 @@ def _read_file(workspace: Workspace, path: str) -> bytes | None:
 
 @contextmanager
 def opened_once() -> Generator[Opener]:
-    """Opens a workspace for one event, and closes it after."""
+    """Yields a function that opens a workspace for one event; closes the workspace afterwards."""
     with ExitStack() as stack:
 
         def opened(root: Path, environment: Mapping[str, str]) -> Opened:
@@ -244,7 +244,7 @@ def opened_once() -> Generator[Opener]:
 def opened_with(
     settings: Settings, in_force: InForce, log: Callable[[], AuditLog], environment: Mapping[str, str]
 ) -> Opened:
-    """Returns the parts of a workspace put together."""
+    """Returns what the calls of a workspace need, made of these parts."""
     rulebook = Rulebook(in_force.policy, in_force.permissions, here=in_force.here)
     redactor = Redactor(secrets=secret_values(environment), in_force=rulebook)
     return Opened(settings, rulebook, log, redactor)

@@ -1,6 +1,6 @@
-"""What an agent hands over, parsed at the boundary into frozen values (HOK-01). Nothing after it reads the JSON.
+"""Parses what an agent hands over into frozen values, at the boundary (HOK-01). No later module reads the JSON.
 
-Extra fields are the vendors' business; the ones used here have the types below, or the event is refused.
+Extra fields are ignored; those used here have the types below, or the event is refused.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class HookForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The session of an event, by the agent's own id, the turn in it where the agent counts them, and the folder that
-    the agent is in. `roots` are the project's folders, where the event names them."""
+    """The session of an event, by the agent's own id, the turn in it if the agent tells one, and the folder that the
+    agent is in. `roots` are the project's folders, if the event names them."""
 
     session: str
     turn: str
@@ -64,7 +64,8 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """A call: `permission` is the agent's question to its person, asked after the call was judged."""
+    """A call before it runs. A `row` of the kind `permission` is the agent's question to its person, after the
+    ruling."""
 
     where: Where
     row: EventRow
@@ -76,7 +77,7 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
-    """A call has ended, as the agent says: `failed` with a message, or with a result."""
+    """The end of a call, as the agent tells it: `failed` with a message, or with a result."""
 
     where: Where
     call: str
@@ -118,11 +119,11 @@ _AN_OBJECT = TypeAdapter(dict[str, JsonValue])
 
 
 class NoEvent(SetupError):
-    """What came is no event of this agent's."""
+    """The input is no event of this agent."""
 
 
 def parse_event(agent: Agent, data: bytes, named: str | None = None) -> HookEvent:
-    """Returns the event in this JSON text; `named` is its name where the agent's text has none. Raises NoEvent."""
+    """Returns the event in this JSON text; `named` is its name if the agent's text has none. Raises NoEvent."""
     form = _read_form(data)
     event = form.event or named
     if event is None or (row := agent.events.get(event)) is None:
@@ -178,8 +179,8 @@ def _tool_event(agent: Agent, form: HookForm, event: str, where: Where, data: by
 def _arguments(
     form: HookForm, row: EventRow, data: bytes, agent: Agent, tool: ToolRow | None
 ) -> Mapping[str, JsonValue]:
-    """Returns the call's arguments: an object, or the text of one; of an event that is about one tool, those of its
-    fields that the tool has; of a patch, its bare text."""
+    """Returns the call's arguments: an object, or the JSON text of one; for an event about one tool without them, its
+    fields that the tool's row names; for a patch that is bare text, that text under its argument's name."""
     if row.tool is not None and form.arguments is None:
         fields = cast("dict[str, JsonValue]", json.loads(data))
         return {name: value for name, value in fields.items() if tool is None or name in tool.names}

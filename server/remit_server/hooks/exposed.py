@@ -1,7 +1,8 @@
-"""What a call could do that a sandbox would keep it from (HOK-03): another agent's commands run in none.
+"""Finds what a call could do that a sandbox would prevent, because another agent's commands run in none (HOK-03).
 
-Each is a doubt, and a person looks: it shows the environment or what a daemon knows, it writes where a sandbox has a
-folder of its own, it leads out of the workspace, it reads what policy keeps unread by another name or with its folder.
+Each such thing is a doubt, so that a person decides: the call shows the environment or what a daemon knows, writes
+where a sandbox has a folder of its own, leads out of the workspace, or reads what policy keeps unread, under another
+name or together with its folder.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from remit_governance.values import Action
 NAMES_ONLY = frozenset(
     {"ls", "find", "fd", "tree", "du", "df", "stat", "file", "test", "[", "pwd", "cd", "basename"}
 ) | {"dirname", "realpath", "readlink", "echo", "printf", "true", "false", "which", "type", "mkdir", "touch"}
-"""Programs that tell of files what their folder knows, not what is in them."""
+"""Programs that show the names and metadata of files, not their contents."""
 SEARCHERS = frozenset({"rg", "ag", "ack", "ugrep"})
-"""Programs that read the folder they are in where none is named."""
+"""Programs that read the folder they are in if none is named."""
 GIT_READERS = frozenset({"grep", "diff", "show", "log", "blame", "stash", "cat-file", "archive"})
 _PRINTERS = frozenset({"printenv", "set", "export", "declare", "typeset", "compgen"})
 MOST_WORDS = 1_000
@@ -35,17 +36,17 @@ _TELL_SECRETS = (
     *(("git", "config", "--list"), ("git", "config", "-l"), ("git", "config", "--get-regexp"), ("gcloud", "config")),
     *(("launchctl", "getenv"), ("launchctl", "print"), ("systemctl", "show-environment"), ("systemctl", "show")),
 )
-"""How commands begin that print settings of the person's own or of a daemon, in which keys may stand."""
+"""The first words of commands that print settings of the person or of a daemon, which may have keys in them."""
 _GO_ELSEWHERE = frozenset({"cd", "pushd"})
 _WILD = frozenset("*?[")
 
 Unread = Callable[[], Sequence[str] | None]
-"""Returns the files that policy keeps unread, relative to the workspace; None where that cannot be found out."""
+"""Returns the files that policy keeps unread, relative to the workspace, or None if that cannot be found out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What is known of the workspace: its root, and what of it is to stay unread, looked up where it matters."""
+    """What is known of the workspace: its root, and which of its files are to stay unread, looked up when needed."""
 
     root: Path
     unread: Unread
@@ -57,11 +58,12 @@ class Exposure:
         return ()
 
     def of_read(self, path: str) -> tuple[str, ...]:
-        """Returns the doubts about a look at a path: at all of a folder, at a file that may have another name."""
+        """Returns the doubts about reading a path: a folder with all in it, or a file that may have another name."""
         return tuple(self._below(path) if self.is_folder(path) else self._by_other_name(path))
 
     def operands(self, action: Action) -> Iterator[str]:
-        """Yields what may be a file of the workspace among the words of a command line, but for what is only named."""
+        """Yields the words of a command line that may be files of the workspace, except of programs that show only
+        names."""
         parts = parts_of(action)
         for command in (part.command for part in (*parts.actions, *parts.shadows)):
             if command and command[0] not in NAMES_ONLY:
@@ -108,7 +110,7 @@ class Exposure:
         for word in plain:
             yield from self._by_other_name(posixpath.normpath(posixpath.join(cwd, word)))
         reads_here = program in SEARCHERS or (program == "git" and not GIT_READERS.isdisjoint(plain[:1]))
-        # Before a file stands what is looked for, which may have a file's name.
+        # The first word is the pattern, which may happen to be the name of a file.
         named = plain[2 if plain[:1] == ["grep"] else 1 :]
         if reads_here and not folders and not any(self._is_file(word, cwd) for word in named):
             folders = [cwd]
@@ -116,7 +118,7 @@ class Exposure:
             yield from self._below(folder)
 
     def _folder(self, word: str, cwd: str) -> str | None:
-        """Returns the folder that a word names, or in which it stands for files; None where it is a file or no path."""
+        """Returns the folder that a word names, or that its glob looks in; None if the word is a file or no path."""
         path = posixpath.normpath(posixpath.join(cwd, word))
         if not _WILD.isdisjoint(word):
             fixed = path[: min(path.find(sign) for sign in _WILD if sign in path)]
@@ -130,7 +132,8 @@ class Exposure:
             return False
 
     def _by_other_name(self, path: str) -> Iterator[str]:
-        """Doubts about a file that is a link, or has several names: what is read is not what is named."""
+        """Yields a doubt about a link, or a file with several names, because another file than the named one is
+        read."""
         try:
             place = self.root / path
             status = place.stat()

@@ -1,5 +1,5 @@
-"""JSON text with the place of each value, comments allowed, so that one member can go in or out and no other byte
-changes (HOK-06). Pure.
+"""Reads JSON text, comments allowed, with the place of each value, so that one member can be put in or taken out and
+no other byte changes (HOK-06). Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ MOST_DEEP = 100
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value: from where to where its text goes. `keys` are an object's, as many as `items`; None for what is none."""
+    """A value, and where its text starts and ends. `items` are the values in a list or an object, `starts` where each
+    of them begins, `keys` an object's keys; None for other values."""
 
     start: int
     end: int
@@ -26,20 +27,20 @@ class Node:
     starts: tuple[int, ...] = ()
 
     def plain(self) -> object:
-        """Returns the value with all that it holds."""
+        """Returns the value, with all values in it."""
         if self.items is None:
             return self.value
         held = [item.plain() for item in self.items]
         return held if self.keys is None else dict(zip(self.keys, held, strict=True))
 
     def member(self, key: str) -> Node | None:
-        """Returns the value of an object's key; None where there is none, or this is no object."""
+        """Returns the value of an object's key, or None if there is no such key, or this is no object."""
         named = zip(self.keys or (), self.items or (), strict=True)
         return next((item for name, item in named if name == key), None)
 
 
 class NoPlace(ValueError):
-    """The text cannot be changed so that all else stays."""
+    """The text cannot be changed so that everything else stays as it is."""
 
 
 def read_places(text: str) -> Node:
@@ -69,7 +70,7 @@ def with_item(text: str, container: Node, item: str, key: str | None = None) -> 
 
 
 def without_item(text: str, container: Node, at: int) -> str:
-    """Returns the text without one item: what `with_item` has put in goes out with all that it brought."""
+    """Returns the text without one item; undoes all that `with_item` put in."""
     assert container.items is not None
     if len(container.items) == 1:
         return f"{text[: container.start + 1]}{text[container.end - 1 :]}"

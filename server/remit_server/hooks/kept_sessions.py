@@ -1,6 +1,6 @@
-"""What is kept of another agent's session from one process to the next (HOK-05): its folder, and its declared intent.
+"""Keeps another agent's session from one process to the next (HOK-05): its folder, and its declared intent.
 
-A session's folder is the one it began in: no later event moves it.
+A session's folder is the one that it began in; no later event changes it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from remit_server.runtime.places import state_folder
 
 MOST_BYTES = 64_000
 KEPT_S = 90 * 86_400
-"""Seconds that a session is kept after it was last changed. One that goes on for longer begins anew where it is."""
+"""Seconds that a session is kept after its last change. After that it begins anew in the folder it is in then."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """A session by its id, such as `claude-code:8f3`: the workspace, and the intent declared in it; `new` is one of
-    which nothing is kept yet.
+    """A session by its id, such as `claude-code:8f3`: the workspace, and the intent declared in it; `new` is whether
+    nothing is kept of it yet.
     """
 
     id: str
@@ -45,11 +45,11 @@ class KeptSessions:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> KeptSessions:
-        """Returns those of this person."""
+        """Returns the sessions of this person."""
         return cls(state_folder(environment) / "hooks")
 
     def get(self, session: str) -> KeptSession:
-        """Returns what is kept of a session; a new one where nothing is. Raises SetupError where it cannot be read."""
+        """Returns what is kept of a session, or a new one if nothing is. Raises SetupError if it cannot be read."""
         place = self._place(session)
         try:
             if not place.exists():
@@ -63,12 +63,12 @@ class KeptSessions:
         return self.get(_of_workspace(root)).intent
 
     def bind(self, session: KeptSession) -> KeptSession:
-        """Returns the session bound to its workspace, now and from now on. Raises SetupError."""
+        """Returns the session, and keeps the workspace of a new one. Raises SetupError."""
         root = session.root
         return self._change(session.id, lambda kept: replace(kept, root=kept.root or root)) if session.new else session
 
     def declare(self, session: str, intent: Intent | None, work_item: str | None = None) -> KeptSession:
-        """Keeps the intent that a session has from here on; None: none. Raises SetupError."""
+        """Keeps the intent that a session has from now on, None for no intent. Raises SetupError."""
         state = NO_INTENT if intent is None else select(NO_INTENT, intent, work_item)
         return self._change(session, lambda kept: replace(kept, intent=state))
 
@@ -77,7 +77,7 @@ class KeptSessions:
         self.declare(_of_workspace(root), intent, work_item)
 
     def prune(self) -> None:
-        """Removes what is kept of sessions in which nothing was declared for so long. Never raises."""
+        """Removes sessions that nothing has changed for `KEPT_S`. Never raises."""
         with suppress(OSError):
             for place in self.folder.glob("*.json"):
                 if time.time() - place.stat().st_mtime > KEPT_S:
@@ -112,7 +112,7 @@ def _text(kept: KeptSession) -> str:
 
 
 def _parse(session: str, text: str) -> KeptSession:
-    """Raises ValueError."""
+    """Returns the session in a text. Raises ValueError."""
     if not text:
         return KeptSession(session)
     value: object = json.loads(text)

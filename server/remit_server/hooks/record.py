@@ -1,6 +1,6 @@
-"""Audits what another agent does (HOK-04): each call before it runs, with the ruling, and as it ended.
+"""Audits what another agent does (HOK-04): each call before it runs, with the ruling, and how it ended.
 
-The second record of a call that is let through comes from the agent, by a process of its own, or never.
+The second record of a call that may run is written when the agent reports its end, in a process of its own, or never.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from remit_server.hooks.deciding import Ruling
 from remit_server.hooks.events import Prompted, SessionMoved, ToolCalled, ToolEnded, Where
 
 MOST_FILE = 4 << 20
-"""Bytes of a changed file up to which its digest is taken."""
+"""Size in bytes up to which the digest of a changed file is taken."""
 MOST_TAIL = 400
 _EXIT_CODE = re.compile(r"<[^<>\n]* with exit code (-?\d{1,9})>\s*\Z|^Exit Code: (-?\d{1,9})$", re.MULTILINE)
-"""How Copilot and Gemini CLI end the text that they make of a command's output."""
+"""Matches the exit code at the end of the text that Copilot and Gemini CLI make of a command's output."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookRecorder:
-    """Where the records of an agent's session go, and what is taken out of them first."""
+    """Writes the records of an agent's session into the log, redacted."""
 
     agent: Agent
     log: AuditLog
@@ -48,7 +48,7 @@ class HookRecorder:
     intent: IntentState = field(default_factory=IntentState)
 
     def call(self, called: ToolCalled, ruling: Ruling) -> None:
-        """Records a call before it runs, and where it is not to run that, too. Raises SetupError."""
+        """Records a call before it runs, and if it is denied also its outcome. Raises SetupError."""
         told = word_told(self.agent, called.row, ruling)
         denied = told == "deny"
         reason = self._summary(f"{ruling.rule}: {ruling.reason}") if denied else None
@@ -77,8 +77,8 @@ class HookRecorder:
             )
 
     def end(self, ended: ToolEnded, changed: Mapping[str, str], elsewhere: str = "") -> None:
-        """Records how a call ended, and the files it `changed`, each with its digest; `elsewhere` is one that policy
-        denies as it is now. Raises SetupError."""
+        """Records how a call ended, and the files it `changed`, each with its digest; `elsewhere` is a file of the call
+        that policy denies now. Raises SetupError."""
         text = ended.failed if ended.failed is not None else _text(ended.result)
         summary = self._summary(text)
         files = ", ".join(f"{visible(path, 'show')} {of}" for path, of in changed.items())
@@ -99,7 +99,7 @@ class HookRecorder:
         )
 
     def prompt(self, prompted: Prompted) -> None:
-        """Records what the person said, which is what the session's next part is called. Raises SetupError."""
+        """Records what the person said, which names the next part of the session. Raises SetupError."""
         self._write(self._of_session(prompted.where, AuditKind.RUN_STARTED, prompted.prompt, {}))
 
     def moved(self, moved: SessionMoved) -> None:
@@ -171,7 +171,7 @@ def _decision(ruling: Ruling | None) -> Decision | None:
 
 
 def _clean_json(arguments: Mapping[str, JsonValue]) -> JsonValue:
-    """Returns the same with what UTF-8 cannot say spelled out."""
+    """Returns the arguments with characters that UTF-8 cannot encode spelled out."""
     return cast("JsonValue", map_strings(dict(arguments), _sayable))
 
 

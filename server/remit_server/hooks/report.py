@@ -1,4 +1,4 @@
-"""What hooked agents were stopped for most, and the rule that would allow it (HOK-04): read from the audit log."""
+"""Finds in the audit log what hooked agents were asked about most, and the rule that would allow it (HOK-04)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _PROPOSED = frozenset({"process.exec", "agent.tool", "fs.write"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked about, or denied for want of an answer: how often, and the rule that would allow exactly that;
-    None where no rule can say it.
+    """A call that was asked about, or denied because nobody could be asked: how often, and the rule that would allow
+    exactly that, None if no rule can say it.
     """
 
     what: str
@@ -42,7 +42,7 @@ class Asked:
 
 
 def most_asked(database: Path, workspace: Path, last: int = CALLS) -> tuple[Asked, ...]:
-    """Returns what was asked about, most often first. Raises SetupError where the log cannot be read."""
+    """Returns what was asked about, most often first. Raises SetupError if the log cannot be read."""
     if not database.exists():
         return ()
     try:
@@ -53,7 +53,7 @@ def most_asked(database: Path, workspace: Path, last: int = CALLS) -> tuple[Aske
 
 
 def count_asked(records: Iterable[AuditRecord], workspace: Path) -> tuple[Asked, ...]:
-    """Returns the same of these records."""
+    """Returns what was asked about in these records, most often first."""
     counted: Counter[str] = Counter()
     rules: dict[str, PermissionRule | None] = {}
     for record in records:
@@ -76,8 +76,7 @@ def _describe(tool: str, actions: tuple[Action, ...]) -> str:
 
 
 def _rule_for(actions: tuple[Action, ...], workspace: Path) -> PermissionRule | None:
-    """Returns the rule that allows exactly what the first action is, where that can be said, and nothing of it is
-    uncertain."""
+    """Returns the rule that allows exactly the first action; None if no rule can, or the action has doubts."""
     first = next(iter(actions), None)
     if first is None or first.syscall not in _PROPOSED or first.doubts or is_script(first.command):
         return None

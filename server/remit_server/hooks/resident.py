@@ -1,7 +1,7 @@
-"""The process that stays (HOK-07): has the imports and the policies, and answers as a plain process would.
+"""The resident process of hooks (HOK-07): keeps imports and policies in memory, and answers as a plain process would.
 
-It ends when nobody asks for a while, when another Remit asks, and when its socket is no longer there. It serves this
-user's processes alone, in the environment that it was started in.
+It ends when nobody asks for a while, when another Remit asks, or when its socket is gone. It serves only processes of
+this user, and only in the environment that it was started in.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ MOST_ROOTS = 64
 
 @dataclass(slots=True)
 class KnownPolicies:
-    """The policies of some workspaces, each as long as no byte of its files changes."""
+    """The policies of some workspaces, each kept until a byte of its files changes."""
 
     _known: dict[Path, tuple[object, InForce]] = field(default_factory=dict[Path, "tuple[object, InForce]"])
 
     def get(self, settings: Settings) -> InForce:
         """Returns the policy of these settings. Raises SetupError."""
         said = what_they_say(settings)
-        if said is None:  # the process of programs of the person's own is not kept waiting
+        if said is None:  # extension rules have a process of their own, which is not kept running
             return load_in_force(settings, hooks=True)
         basis = (settings, said)
         known = self._known.get(settings.workspace)
@@ -60,7 +60,8 @@ class KnownPolicies:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who asks: the agent, the event where its text does not name it, and the folder and environment of its process."""
+    """The agent that asks, the event if the agent's text does not name it, and the folder and environment of the
+    agent's process."""
 
     agent: str
     event: str | None
@@ -80,7 +81,7 @@ class Resident:
     started: dict[Path, tuple[ServerRecord, str]] = field(default_factory=dict[Path, "tuple[ServerRecord, str]"])
 
     def answer(self, data: bytes, asking: Asking) -> Reply:
-        """Returns the reply to one event, as a plain process there would."""
+        """Returns the reply to one event, as a plain process in that folder and environment would."""
         row = AGENTS[asking.agent]
         try:
             with time_limit(LIMIT_S):
@@ -88,7 +89,7 @@ class Resident:
                 self._close_logs()
         except RemitError as error:
             return reply_to_failure(row, asking.event, error)
-        except Exception as error:  # nothing that breaks may let the call on
+        except Exception as error:  # whatever broke, the call must not go on
             failed = SetupError("the call could not be judged", type(error).__name__, "see `remit doctor`")
             return reply_to_failure(row, asking.event, failed)
         finally:
@@ -97,7 +98,7 @@ class Resident:
         return reply
 
     def leave(self) -> None:
-        """Has what was recorded here vouched for."""
+        """Records the end in each log in which a start was recorded, and makes signed checkpoints."""
         for root, settings in self.seen.items():
             with suppress(RemitError, OSError):
                 if root in self.started:
@@ -140,7 +141,7 @@ class Resident:
 
 
 def serve(environment: Mapping[str, str], idle_s: float = IDLE_S) -> None:
-    """Serves until nobody asks for so long. Returns at once where another process serves here already."""
+    """Serves until nobody has asked for `idle_s` seconds. Returns at once if another process serves here already."""
     folder, name = socket_place(environment)
     os.umask(0o077)
     Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -191,7 +192,7 @@ def _serve(listening: socket.socket, resident: Resident, inode: int, name: str, 
 
 
 def _answer(connection: socket.socket, resident: Resident, mine: str) -> bool:
-    """Answers one client; returns whether to go on: where another Remit asks, or from elsewhere, nothing is said."""
+    """Answers one client; returns False, with no answer, if another Remit asks. Another environment gets no answer."""
     data, *given = receive(connection)
     head = [part.decode("utf-8", "surrogateescape") for part in given]
     its_stamp, agent, event, cwd = head[:4]

@@ -1,10 +1,10 @@
-"""Remit's entries in an agent's own settings file (HOK-06): put in and taken out, and nothing else changes.
+"""Remit's entries in an agent's own settings file (HOK-06): puts them in and takes them out, and changes nothing else.
 
-An entry is ours where its command runs `remit hook AGENT`. A hook that cannot start stops the call: the shell says so
-in Remit's place.
+An entry is Remit's if its command runs `remit hook AGENT`. If `remit` cannot be started, the shell itself stops the
+call (`_STOPS`).
 
-Codex passes over a hook that its person has not trusted, and says nothing: whether it runs Remit's entries is read from
-its `config.toml`, which keeps the digest of each trusted hook under the place of the hook (HOK-10).
+Codex silently skips a hook that its person has not trusted. Whether it runs Remit's entries is read from its
+`config.toml`, which keeps the digest of each trusted hook under the place of the hook (HOK-10).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from remit_server.hooks.json_places import Node, NoPlace, read_places, with_item
 from remit_server.own_files import read_at_most
 
 TIMEOUT_S = 30
-"""Seconds that an agent waits for a hook; Remit answers sooner, for an agent goes on without an answer."""
+"""Seconds that an agent waits for a hook. Remit answers sooner, because an agent goes on if no answer comes."""
 MOST_BYTES = 4 << 20
 
 _DENY = json.dumps({"permissionDecision": "deny", "permissionDecisionReason": "Remit: it could not be started"})
@@ -36,7 +36,7 @@ _STOPS: Mapping[AgentName, str] = {
     "copilot": f"echo '{_DENY}'",
     "cursor": "exit 2",
 }
-"""What stops a call where `remit` cannot be started."""
+"""The shell command that stops a call if `remit` cannot be started."""
 
 EVENTS: Mapping[AgentName, tuple[str, ...]] = {
     "claude-code": (
@@ -54,10 +54,10 @@ EVENTS: Mapping[AgentName, tuple[str, ...]] = {
         *("beforeSubmitPrompt", "sessionStart", "sessionEnd"),
     ),
 }
-"""The events that are installed."""
+"""The events that get an entry."""
 
 State = Literal["installed", "other", "absent"]
-"""`other`: some entries of ours are there, and not the ones that would be put there now."""
+"""`other`: there are entries of Remit's, but not those that would be put in now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SettingsFile:
     remit: str
 
     def read(self) -> str:
-        """Returns the text of the file; empty where there is none. Raises SetupError."""
+        """Returns the text of the file; empty if there is none. Raises SetupError."""
         try:
             if not self.place.exists():
                 return ""
@@ -86,11 +86,11 @@ class SettingsFile:
         return "absent" if self.without_hooks(text) == text else "other"
 
     def is_heeded(self, text: str, home: Path) -> bool:
-        """Returns whether the agent of the person at `home` runs Remit's entries; True where that cannot be told."""
+        """Returns whether the agent runs Remit's entries for the person at `home`; always True except for Codex."""
         return self.agent.name != "codex" or is_trusted(self.place, text, self._entry("PreToolUse"), home)
 
     def with_hooks(self, text: str) -> str:
-        """Returns the text with Remit's entries. Raises SetupError where all else could not stay as it is."""
+        """Returns the text with Remit's entries. Raises SetupError if all else could not stay as it is."""
         wanted = {event: self._entry(event) for event in EVENTS[self.agent.name]}
         try:
             if text and self._ours(read_places(text), text) == wanted:
@@ -112,7 +112,7 @@ class SettingsFile:
             raise self.unusable(str(error)) from error
 
     def to_paste(self) -> str:
-        """Returns what a person puts into the file by hand."""
+        """Returns the JSON that a person can put into the file by hand."""
         return json.dumps({"hooks": {event: [self._entry(event)] for event in EVENTS[self.agent.name]}}, indent=2)
 
     def unusable(self, why: str) -> SetupError:
@@ -121,7 +121,7 @@ class SettingsFile:
         return SetupError(f"cannot change `{self.place}`", why, fix)
 
     def _entry(self, event: str) -> dict[str, Any]:
-        """Returns one entry, as the agent's page has it."""
+        """Returns one entry in the form that the agent's documentation gives."""
         row = self.agent.events[event]
         command = f"{shlex.quote(self.remit)} hook {self.agent.name}"
         if self.agent.name == "copilot":
@@ -140,7 +140,7 @@ class SettingsFile:
                 return {"type": "command", "bash": command, "timeoutSec": TIMEOUT_S}
             case "cursor":
                 closed = {"failClosed": True} if row.kind == "before" else {}
-                # A command and a tool of a server have an event of their own, whose answer may be to ask.
+                # Shell commands and MCP tools have events of their own, to which an answer can be `ask`.
                 others = {"matcher": "^(?!Shell$|MCP:)"} if event == "preToolUse" else {}
                 return {"command": command, "timeout": TIMEOUT_S, **closed, **others}
 
@@ -201,7 +201,7 @@ def settings_place(agent: Agent, home: Path, project: Path | None) -> Path:
 
 
 _EVENT = ("PreToolUse", "pre_tool_use")
-"""The event that stops calls: by its name in the hooks' file, and in the key of what is trusted."""
+"""The event that stops calls: its name in the hooks' file, and its name in the keys of trusted hooks."""
 CONFIG = ".codex/config.toml"
 
 
@@ -225,7 +225,7 @@ def hash_of(entry: Mapping[str, object]) -> str:
 
 
 def _numbers(text: str, entry: Mapping[str, object]) -> tuple[int, ...]:
-    """Returns where among the entries of its event this one stands."""
+    """Returns the positions of this entry among the entries of its event."""
     try:
         hooks = read_places(text).member("hooks")
     except NoPlace:

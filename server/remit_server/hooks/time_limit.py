@@ -1,4 +1,4 @@
-"""The time that an answer may take (HOK-01): an agent waits longer, and then goes on as if there were no hook."""
+"""The time that an answer may take (HOK-01); an agent waits longer, but then goes on as if there were no hook."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What each agent's tools do and where their arguments are (HOK-02): one row a tool, as the vendors' pages name them.
 
-A tool that is in no row is not known: it is asked about.
+A tool that is in no row is not known, so a person is asked about it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 ToolKind = Literal["shell", "foreign_shell", "read", "view", "list", "search", "write", "patch", "fetch", "note"]
-"""`foreign_shell` is one whose language is not read here; `view` reads a file and lists a folder; `note` changes
-nothing beside the agent itself."""
+"""`foreign_shell` is a shell whose language is not read here; `view` reads a file and lists a folder; `note` changes
+nothing outside the agent itself."""
 
 BESIDE = frozenset(
     {
@@ -32,14 +32,14 @@ BESIDE = frozenset(
         *("mode", "shellId", "view_range", "offset", "limit", "pages", "timeout", "file_filtering_options", "matches"),
     }
 )
-"""Arguments that say nothing of where a tool looks or writes. A text under any other name that the tool's row lacks is
-asked about: an agent's next version may have given a tool a second path."""
+"""Arguments that do not say where a tool looks or writes. A person is asked about a text under any other name that the
+tool's row lacks, because an agent's next version may have given a tool a second path."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """A tool: its kind, the names that its text (a command, a path, a patch, an address) may have among the arguments,
-    of a shell those of the folder it runs in, of a search those of what narrows it.
+    """A tool: its kind, and the names that an argument may have: `text` for its command, path, patch or address,
+    `folder` for the folder that a shell runs in, `narrows` for what narrows a search.
     """
 
     kind: ToolKind
@@ -120,7 +120,7 @@ COPILOT_TOOLS: ToolRows = {
     "create_file": ToolRow("write", ("filePath",)),
     "replace_string_in_file": ToolRow("write", ("filePath",)),
     "insert_edit_into_file": ToolRow("write", ("filePath",)),
-    "apply_patch": ToolRow("patch", ("input",)),  # on the command line, the text alone
+    "apply_patch": ToolRow("patch", ("input",)),  # on the command line the arguments are the bare patch
     "list_dir": ToolRow("list", ("path",)),
     "file_search": ToolRow("list", narrows=("query",)),
     "grep_search": ToolRow("search", narrows=("includePattern",)),

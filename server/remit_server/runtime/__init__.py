@@ -1,15 +1,15 @@
 """Sessions and turns: idempotency, time-outs, cancellation; transport-free (AGT-06).
 
-Turns and time-outs (`runtime.py`), what a session holds between turns (`open_sessions.py`); `opening.py` puts all parts
-together; `settings.py` is what a server was started with, from the typed model of `runtime/config/` (`form.py`), the
-layers of its files (`layers.py`; `editing.py` helps editors with them), of which an editor may set some
-(`editor.py`); `live_settings.py` reads them again when they change, which `own_file_watcher.py` notices; `places.py`
-says where what is kept, and `folder_record.py` which folder that is for and whether what it brings counts;
-`attachments.py` reads what goes with a message; `chosen_models.py` has the models that sessions switched to;
-`log_file.py` is the log as a file, `connecting.py` tries a model and keeps it, `own_file_writer.py` replaces one of
-the person's own files, `completing.py` completes at the cursor and answers by itself, `outcome.py` says what a turn
-came to or why one is not run, `ended_calls.py` how a call ended. `runtime/policy/` replaces policy and permissions
-while it runs and adds a rule to the person's file (`live_policy.py`); `audit_service.py` is the log as commands and
-editors ask for it, and `told_call.py` one call of it; `turn_streams.py` has turns followed from any event on, and
-`streamed_client.py` runs them for one client by messages. Absent: any transport.
+`runtime.py` has turns and time-outs, `open_sessions.py` what a session holds between turns; `opening.py` puts all parts
+together. `settings.py` is what a server was started with, made of the typed model of `runtime/config/` (`form.py`) and
+the layers of its files (`layers.py`); `editing.py` helps editors with these files, and `editor.py` reads the settings
+that an editor may set. `live_settings.py` reads the settings again when `own_file_watcher.py` notices a change.
+`places.py` has the folders where things are kept; `folder_record.py` says which folder a workspace is, and whether what
+it brings counts. `attachments.py` reads what goes with a message; `chosen_models.py` has the models that sessions
+switched to; `log_file.py` writes the log file; `connecting.py` tries a model and keeps it; `own_file_writer.py`
+replaces one of the person's own files; `completing.py` completes at the cursor and answers without a turn; `outcome.py`
+says how a turn ended or why one is not run, `ended_calls.py` how a call ended. `runtime/policy/` replaces policy and
+permissions while the server runs, and adds a rule to the person's file (`live_policy.py`). `audit_service.py` is the
+audit log for commands and editors, and `told_call.py` describes one call of it. `turn_streams.py` lets turns be
+followed from any event on, and `streamed_client.py` runs turns for one client by messages. Absent: any transport.
 """

@@ -19,7 +19,7 @@ from remit_server.errors import SetupError
 from remit_server.runtime.audit_service import moment
 
 LOOKED_BACK = 5_000
-"""The records that are looked at, the last ones."""
+"""How many of the last records are looked at."""
 MOST = 50
 MOST_TITLE = 120
 _DENIED = frozenset({"denied", "refused"})
@@ -38,8 +38,8 @@ class _Seen:
 
 
 def agent_sessions(database: Path, titles: Mapping[str, str]) -> tuple[AgentSession, ...]:
-    """Returns the sessions of which the log says something, the last active one first; `titles` are what some are
-    called elsewhere. Raises SetupError where the log cannot be read."""
+    """Returns the sessions in the last records of the log, the last active one first; `titles` has the titles of
+    sessions that are known elsewhere. Raises SetupError if the log cannot be read."""
     if not database.exists():
         return ()
     try:
@@ -50,7 +50,7 @@ def agent_sessions(database: Path, titles: Mapping[str, str]) -> tuple[AgentSess
 
 
 def count_sessions(newest_first: Iterable[AuditRecord], titles: Mapping[str, str]) -> tuple[AgentSession, ...]:
-    """Returns the same of these records, which are the newest first."""
+    """Returns the sessions in these records, which come newest first."""
     found: dict[str, _Seen] = {}
     for record in newest_first:
         event = record.event

@@ -1,8 +1,8 @@
 """What goes to the model with a message besides its text: what the person attached, and the project's instructions
 (AGT-12).
 
-Each is read by a call of the person's own through the dispatcher: policy decides, the log has it, secrets are taken
-out, and the person sees that it was read.
+Each is read by a call of the person's own through the dispatcher, so that policy decides, the log records it, secrets
+are removed, and the person sees that it was read.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from remit_server.tools.files.read_file import READ_FILE
 
 MOST_INSTRUCTIONS = 5
 MOST_CHARS = 8_000
-"""Of one file of instructions: about 2,000 tokens, which stay in the conversation for good."""
+"""Characters of one instruction file: about 2,000 tokens, which stay in the conversation for good."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """Texts that stand below a message; those of `pins` are kept when the conversation is condensed. `failed` says what
-    was not attached, and why."""
+    """Texts that are added below a message; those of `pins` are kept when the conversation is condensed. `failed` says
+    what was not attached, and why."""
 
     texts: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Attached:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads for one message. `read` are the files of instructions that the session has."""
+    """Reads what goes with one message. `name` and `number` make the ids of the calls."""
 
     dispatcher: Dispatcher
     turn: Turn
@@ -57,7 +57,7 @@ class Reader:
     failed: list[str] = field(default_factory=list[str])
 
     async def attach(self, attachments: Sequence[Attachment]) -> Attached:
-        """Returns what the person attached; what could not be read, with the reason in its place."""
+        """Returns what the person attached; for what could not be read, the reason in its place."""
         texts: list[str] = []
         pins: list[str] = []
         for attachment in attachments:
@@ -67,9 +67,9 @@ class Reader:
         return Attached(tuple(texts), tuple(pins), tuple(self.failed))
 
     async def instruct(self, paths: Iterable[str], known: set[str], *, trusted: bool | None) -> Attached:
-        """Returns the instructions that lie on the way to `paths` and are not `known`, which they are from now on.
+        """Returns the instructions in the folders on the way to `paths` that are not in `known`, and adds them to it.
 
-        In a folder that is not trusted there are none, which is said where nobody was asked.
+        Returns none in a folder that is not trusted, and warns of that if nobody was asked.
         """
         texts: list[str] = []
         for path in instruction_paths(paths):
@@ -115,7 +115,7 @@ class Reader:
         return there and self.dispatcher.may_be_read(path, self.turn)
 
     async def _read(self, what: str, tool: str, intent: Intent, **arguments: str) -> str:
-        """Reads what is attached; where that fails, says so in its place, and notes it for the person."""
+        """Returns what is attached; if the read fails, returns why in its place, and notes it in `failed`."""
         result = await self._call(tool, intent, **arguments)
         if result.ok:
             return f"{what} (data, not a request):\n{result.text}"
@@ -123,7 +123,7 @@ class Reader:
         return f"{what}: not attached, {result.text}"
 
     async def _call(self, tool: str, intent: Intent, **arguments: str) -> CallResult:
-        """Makes one call of the person's own, which is none of those that the turn is judged by."""
+        """Makes one call of the person's own, which does not count when the turn is judged."""
         turn, before = self.turn, len(self.turn.ended)
         self.number += 1
         turn.begin_step()
@@ -139,7 +139,7 @@ class Reader:
 
 
 def instruction_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Yields where instructions may lie for these files: at the root, then in each folder on the way to them."""
+    """Yields where instructions for these files may be: at the root, and in each folder on the way to them."""
     folders = {PurePosixPath()}
     for path in paths:
         named = PurePosixPath(path)

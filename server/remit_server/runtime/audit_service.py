@@ -1,4 +1,4 @@
-"""The audit log as commands and editors ask for it: kept, verified, queried, exported (AUD-05)."""
+"""The audit log for commands and editors: opened, verified, queried, exported (AUD-05)."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from remit_server.runtime.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """How far a log is vouched for: up to record `until` (0: not at all), made at `time`, on this machine; up to record
-    `elsewhere` by checkpoints from elsewhere too."""
+    """How far signatures vouch for a log: those of this machine up to record `until` (0: not at all), made at `time`;
+    checkpoints that were sent elsewhere up to record `elsewhere`."""
 
     until: int
     time: str
     elsewhere: int
 
     def sentence(self, *, good: bool) -> str:
-        """Returns the same in words, of a log that is `good` or not."""
+        """Returns this as a sentence, for a log that is `good` or not."""
         if not self.until and not good:
             return "proven: nothing, for the log is not as it was signed"
         if not self.until:
@@ -52,7 +52,7 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What is said of a log: whether it is whole, a sentence, everything wrong, and what a person should know."""
+    """The result of verifying a log: whether it is whole, a sentence, all faults, and notes for a person."""
 
     good: bool
     message: str
@@ -64,7 +64,7 @@ class Verification:
 
 
 def open_log(settings: Settings) -> Maintenance:
-    """Open the workspace's log, settle what an earlier process left, and keep it from here on. Raises SetupError."""
+    """Open the workspace's log, settle what an earlier process left, and begin to maintain it. Raises SetupError."""
     with _setup_errors(ErrorCode.AUDIT_BROKEN):
         maintenance = _maintenance(settings)
     maintenance.start()
@@ -72,14 +72,14 @@ def open_log(settings: Settings) -> Maintenance:
 
 
 def open_log_briefly(settings: Settings) -> AuditLog:
-    """Open the workspace's log for the few records of one hook (HOK-04): whoever has it longer settles, closes its
-    segments and makes checkpoints. Raises SetupError.
+    """Open the workspace's log for the few records of one hook (HOK-04), without maintenance: a server settles the log,
+    closes its segments and makes checkpoints. Raises SetupError.
 
-    Who writes says so by a `ServerRecord`, as a server does: a writer that is killed before it has signed is then told
-    from a stranger.
+    The caller records its start and end with a `ServerRecord`, as a server does, so that a writer that is killed before
+    it has signed can be told from a stranger.
     """
     notary = _notary(settings, settings.audit_database)
-    with suppress(AuditError):  # as where it is kept: without a key nothing is signed, and the log is kept all the same
+    with suppress(AuditError):  # as in `Maintenance`: without a key nothing is signed, but records are kept
         notary.prepare()
     with _setup_errors(ErrorCode.AUDIT_BROKEN):
         return AuditLog(settings.audit_database, sealer=Sealer(notary, wall_clock_ms), known=notary.last_said)
@@ -87,15 +87,15 @@ def open_log_briefly(settings: Settings) -> AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """The start and the orderly end of one server, or of one command that works like one: each is recorded, so that a
-    missing end shows; and whether what the folder brings counted."""
+    """Records the start and the orderly end of one server, or of one command that works like one, so that a missing end
+    shows. `trusted` is whether the files that the folder brings counted."""
 
     log: AuditLog
     trusted: bool | None = None
     server: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def start(self, policy_version: str) -> None:
-        """Record the start: which program it is, and under which policy. Raises SetupError."""
+        """Record the start, with the program's version and its policy's. Raises SetupError."""
         self._record(AuditKind.KERNEL_START, policy_version)
 
     def end(self, policy_version: str) -> None:
@@ -104,7 +104,7 @@ class ServerRecord:
 
     @contextmanager
     def running(self, policy_version: str) -> Generator[None]:
-        """Record the start, and the end however this is left. Raises SetupError."""
+        """Record the start, and the end however the block is left. Raises SetupError."""
         self.start(policy_version)
         try:
             yield
@@ -120,7 +120,7 @@ class ServerRecord:
 
 
 DECISIONS = ("allowed", "allowed_by_token", "review_required", "denied", "refused")
-"""The values of a record's decision: of policy, a capability token, or a check before them."""
+"""The values of a record's decision, which policy, a capability token, or a check before them made."""
 
 
 def audit_rules(settings: Settings) -> AuditRules:
@@ -129,7 +129,7 @@ def audit_rules(settings: Settings) -> AuditRules:
 
 
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:
-    """Have the workspace's log vouched for now; None where nothing was recorded since. Raises SetupError."""
+    """Make a checkpoint of the workspace's log; None if nothing was recorded since the last. Raises SetupError."""
     with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_maintenance(settings)) as maintenance:
         return maintenance.checkpoint()
 
@@ -143,8 +143,8 @@ def send_checkpoint(settings: Settings, target: str) -> None:
 
 
 def last_vouched(settings: Settings, database: Path) -> Mapping[str, str]:
-    """Returns what head and checkpoints last said of a log, unchecked: its id, its `count` and its last hash; nothing
-    where there are none."""
+    """Returns what the signed head and the checkpoints last say of a log, unchecked: its id, its `count` and its last
+    hash; an empty mapping if there are none."""
     return _notary(settings, database).last_said()
 
 
@@ -178,14 +178,14 @@ def verify_workspace(settings: Settings) -> tuple[bool, str]:
 
 
 def query(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
-    """Returns the last records that fit, oldest first. Raises SetupError where there is no log to read."""
+    """Returns the last records that fit, oldest first. Raises SetupError if there is no log to read."""
     with _setup_errors(ErrorCode.NOT_FOUND):
         return tuple(record_json(record) for record in query_audit(database, wanted))
 
 
 def list_calls(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
-    """Returns the last calls that fit, newest first: each as the record made before it ran. One that has ended says
-    whether it `failed`, and what it `came_to`. Raises SetupError where there is no log to read."""
+    """Returns the last calls that fit, newest first: each as the record made before the call ran, and if it has ended
+    with whether it `failed` and what it `came_to`. Raises SetupError if there is no log to read."""
     calls = query(database, replace(wanted, kind=AuditKind.TOOL_INTENT))
     if not calls:
         return ()
@@ -206,7 +206,7 @@ def _end_of(outcome: Mapping[str, Json] | None) -> dict[str, Json]:
 
 
 def export(database: Path, wanted: AuditFilter) -> Iterator[bytes]:
-    """JSON Lines: every record that fits, one a line, oldest first, as canonical JSON. Raises SetupError."""
+    """Yields every record that fits as a line of canonical JSON, oldest first. Raises SetupError."""
     with _setup_errors(ErrorCode.NOT_FOUND):
         records = stream_audit(database, wanted) if wanted.limit is None else iter(query_audit(database, wanted))
         for record in records:
@@ -214,7 +214,7 @@ def export(database: Path, wanted: AuditFilter) -> Iterator[bytes]:
 
 
 def export_to(file: Path, database: Path, wanted: AuditFilter) -> int:
-    """Export into a file (0600), whole or not at all; how many records. Raises SetupError."""
+    """Export into a file (0600), whole or not at all; returns the number of records. Raises SetupError."""
     if os.path.lexists(file) and (file.is_symlink() or not file.is_file()):
         why = "it is a folder" if file.is_dir() else "it is no plain file, and would be replaced by one"
         raise SetupError(f"cannot write `{file}`", why, "name a file; without `--out` it goes to standard output")
@@ -237,7 +237,7 @@ def record_json(record: AuditRecord) -> dict[str, Json]:
 
 
 def _maintenance(settings: Settings) -> Maintenance:
-    """Returns the workspace's log, open, with what an earlier process left settled. Raises AuditError."""
+    """Returns the opened log of the workspace, with what an earlier process left settled. Raises AuditError."""
     notary = _notary(settings, settings.audit_database)
     sealer = Sealer(notary, wall_clock_ms)
     log = AuditLog(settings.audit_database, sealer=sealer, known=notary.last_said)
@@ -258,7 +258,7 @@ def moment(milliseconds: int) -> str:
     """Returns a record's time in RFC 3339."""
     try:
         moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (ValueError, OverflowError, OSError):  # somebody wrote it; `verify` says who it was not
+    except (ValueError, OverflowError, OSError):  # no writer of Remit's made this time; `verify` reports it
         return f"{milliseconds} ms"
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -285,7 +285,7 @@ def _setup_errors(code: ErrorCode) -> Generator[None]:
 
 @contextmanager
 def brief_log(settings: Settings, policy_version: str) -> Generator[AuditLog]:
-    """Yield the workspace's log for a few records, between the start and the end of who writes them (HOK-04).
+    """Yield the workspace's log for a few records, and record the writer's start and end around them (HOK-04).
 
     Raises SetupError.
     """

@@ -18,25 +18,25 @@ class ChosenModels:
     opened: dict[str, ModelProvider] = field(default_factory=dict[str, ModelProvider])
 
     def get(self, reference: str | None = None) -> ModelProvider:
-        """Returns a model; None is the configured one. Raises SetupError for a reference that means none."""
+        """Returns a model, for None the configured one. Raises SetupError for a reference that names no model."""
         wanted = reference or self.configured
         if wanted not in self.opened:
             self.opened[wanted] = self.open(wanted)
         return self.opened[wanted]
 
     def change(self, configured: str, open_model: Callable[[str], ModelProvider]) -> tuple[ModelProvider, ...]:
-        """Has another model be the configured one, or models be opened in another way. Returns those opened before, for
-        the caller to close: running turns may still ask them. Raises SetupError, and then nothing is changed."""
+        """Changes the configured model, or how models are opened. Returns the models opened before, for the caller to
+        close once no running turn asks them. Raises SetupError, and then changes nothing."""
         first = open_model(configured)
         before = tuple(self.opened.values())
         self.configured, self.open, self.opened = configured, open_model, {configured: first}
         return before
 
     def sent_to(self, reference: str | None = None) -> str | None:
-        """Returns the host that a conversation with this model is sent to; None where it stays on this machine."""
+        """Returns the host that a conversation with this model is sent to, or None if it stays on this machine."""
         return sent_to(reference or self.configured)
 
     async def close(self) -> None:
-        """Closes all of them."""
+        """Closes all models."""
         for model in self.opened.values():
             await model.close()

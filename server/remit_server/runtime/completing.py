@@ -1,8 +1,8 @@
-"""What the model is asked beside turns: to complete a document at the cursor, where the person has switched that on
-(LSP-12), and for guided answers, to whoever asks (MOD-06).
+"""Asks the model beside turns: to complete a document at the cursor, if the person has switched that on (LSP-12), and
+for guided answers, for any caller (MOD-06).
 
-Completing only reads the open document, and only where `read_file` may read it without a question. It is no act:
-nothing of it is recorded but how often something was offered.
+Completion only reads the open document, and only if `read_file` may read it without a question. It is no action:
+nothing of it is recorded except how often something was offered.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ from remit_server.runtime.settings import Settings
 MOST_BEFORE, MOST_AFTER = 6_000, 2_000
 """Characters around the cursor that a model is shown."""
 STEP = 1_000
-"""What is left out at the beginning grows in steps of so many characters: the model has mostly read the rest before."""
+"""The text before the cursor is cut in steps of so many characters, so that its beginning, which the model has read,
+seldom changes."""
 CHARACTERS_PER_TOKEN = 2
-"""As few as code has: so many characters of a window are surely read."""
+"""A low estimate, as for code, so that the text surely fits into the window."""
 MOST_ANSWER = 2_000
 
 _INDENT = re.compile(r"[ \t]*")
 
 
 def gap_at(text: str, offset: int, window: int | None = None) -> Gap:
-    """Returns the text around an offset, cut at the ends of lines; within one only where it alone is too long.
+    """Returns the text around an offset, cut at the ends of lines, or within a line that alone is too long.
 
-    `window` are the tokens that the model reads, prompt and answer together, where that is known.
+    `window` is the number of tokens that the model reads, prompt and answer together, if it is known.
     """
     share = 1.0 if window is None else min(1.0, window * CHARACTERS_PER_TOKEN / (2 * (MOST_BEFORE + MOST_AFTER)))
     most_before, most_after = int(MOST_BEFORE * share), int(MOST_AFTER * share)
@@ -66,9 +67,9 @@ def gap_at(text: str, offset: int, window: int | None = None) -> Gap:
 
 
 def redacted_gap(text: str, offset: int, redact: Callable[[str], str], window: int | None = None) -> Gap | None:
-    """Returns the text around an offset as `gap_at` does, without its secrets; None where one lies across the offset.
+    """Returns the text around an offset as `gap_at` does, without secrets; None if a secret lies across the offset.
 
-    The whole text is redacted and cut after that: nothing recognises a part of a secret (SEC-01).
+    The whole text is redacted before it is cut, because a part of a secret is not recognised (SEC-01).
     """
     before, after = redact(text[:offset]), redact(text[offset:])
     if redact(text) != before + after:
@@ -77,16 +78,17 @@ def redacted_gap(text: str, offset: int, redact: Callable[[str], str], window: i
 
 
 def has_ended(answer: str, gap: Gap) -> bool:
-    """Returns whether nothing more of an answer would be offered, however it goes on."""
+    """Returns whether what is offered of an answer stays the same, however the answer goes on."""
     clean = without_hidden(answer[:MOST_ANSWER])
     return len(answer) > MOST_ANSWER or _end(clean, gap) < len(clean)
 
 
 def fit(answer: str, gap: Gap) -> str:
-    """Returns what is offered of an answer; empty where nothing is.
+    """Returns what is offered of an answer, or an empty string.
 
-    It ends at a blank line, where the code goes back to the left of the cursor's line, and with that line where more of
-    it follows the cursor. Hidden characters are dropped, and what the document has behind the cursor is not repeated.
+    It ends at a blank line, before a line that is indented less than the cursor's line, or at the end of the cursor's
+    line if that has more text after the cursor. Hidden characters are dropped, and so is an end that repeats the text
+    after the cursor.
     """
     clean = without_hidden(answer[:MOST_ANSWER])
     kept = clean[: _end(clean, gap)].rstrip()
@@ -120,7 +122,7 @@ def _indent(line: str) -> int:
 
 
 def _without_repeated(answer: str, after: str) -> str:
-    """Cuts off the longest end of an answer that the following text begins with, blank lines between them aside."""
+    """Cuts off the longest end of an answer that the following text begins with; ignores blank lines between them."""
     for follows in (after, after.lstrip()):
         shared = next((n for n in range(min(len(answer), len(follows)), 0, -1) if answer.endswith(follows[:n])), 0)
         if follows[:shared].strip():
@@ -137,9 +139,9 @@ _CANNOT = "the model `{}` was not made to complete at a cursor"
 
 @dataclass(slots=True)
 class Completer:
-    """Asks the model that the settings name; `settings` gives those that count now, `turns_run` whether a turn runs.
+    """Asks the model that the settings name; `settings` returns the current ones, `turns_run` whether a turn runs.
 
-    `problem` is what went wrong with the last request, of the model that `completion.model` named then: `asked`.
+    `problem` says what went wrong with the last request, and `asked` is the `completion.model` that it went to.
     """
 
     settings: Callable[[], Settings]
@@ -151,7 +153,7 @@ class Completer:
     asked: str | None = field(default=None)
 
     def state(self) -> CompletionState | None:
-        """Returns what is to be known of it; None where it is off. Raises nothing: a problem is part of the answer."""
+        """Returns the state of completion, or None if it is off. Raises nothing: a problem is part of the state."""
         chosen = self.settings().config.completion
         if not chosen.enabled:
             return None
@@ -163,9 +165,9 @@ class Completer:
         return CompletionState(model=model.name, why_not=why_not, offered=self.offered)
 
     async def complete(self, path: str, text: str, offset: int) -> str | None:
-        """Returns what could stand at an offset of an open document; None where nothing is offered.
+        """Returns what could stand at an offset of an open document, or None if nothing is offered.
 
-        Cancelling it stops the model. A model that fails is said in `state`, not with each key.
+        Cancelling it stops the model. A failure of the model shows in `state` only, not after each key.
         """
         settings = self.settings()
         chosen = settings.config.completion
@@ -208,13 +210,13 @@ class Completer:
         return fit(answer, gap)
 
     def _is_taken(self, settings: Settings, model: ModelProvider) -> bool:
-        """Returns whether a turn may be waiting for it: a model process sees to that itself, a server answers in any
-        order."""
+        """Returns whether a turn may have to wait for a completion: a model process puts turns first, but a server
+        answers in any order."""
         shared = settings.config.completion.model in (None, settings.config.model.name)
         return shared and not isinstance(model, LocalEngine) and self.turns_run()
 
     async def _may_see(self, settings: Settings, path: str) -> bool:
-        """Returns whether the folder is not one that waits for the person's trust, and policy lets the file be read."""
+        """Returns whether policy lets the file be read unasked, and the folder does not wait for the person's trust."""
         if settings.trusted is False or (settings.trusted is None and brought(settings.workspace)):
             return False
         turn = Turn(SESSION, SessionMemory(SESSION), lambda event: None, NobodyToAsk())
@@ -227,7 +229,7 @@ def _why_not(model: ModelProvider) -> str | None:
 
 
 GENERATING = "remit/generate"
-"""All share one prompt cache, so that they push no session's out."""
+"""The session id of all guided answers: they share one prompt cache, so that they push no session's out."""
 
 
 async def generate(provider: ModelProvider, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:

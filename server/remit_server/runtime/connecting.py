@@ -1,5 +1,5 @@
-"""Connects a model that the person chose: tries one governed step with it, and keeps it as theirs (MOD-27), in their
-configuration file, of which everything else stays as it is (CFG-04).
+"""Connects a model that the person chose: tries one governed step with it, and keeps it in the person's configuration
+file (MOD-27), where everything else stays as it is (CFG-04).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from remit_server.runtime.settings import engine_options
 
 
 class _NoPlace(Exception):
-    """Where in the text the setting goes cannot be told."""
+    """The setting cannot be put into the text without other changes."""
 
 
 def own_file(environment: Mapping[str, str]) -> Path:
-    """Returns the person's configuration file: the one that is there, else where it would be."""
+    """Returns the person's configuration file: the existing one, or else where it would be made."""
     named = [config_folder(environment) / name for name in NAMES]
     return next((path for path in named if path.is_file()), named[0])
 
 
 def keep_setting(key: Key, value: str, environment: Mapping[str, str]) -> Path:
-    """Sets a setting in the person's file, which is made where it is not there, and returns the file.
+    """Sets a setting in the person's file, which is made if it does not exist, and returns the file.
 
-    Raises SetupError where the file cannot be read or written, and then it is as it was.
+    Raises SetupError if the file cannot be read or written, and leaves it unchanged then.
     """
     file = own_file(environment)
     try:
@@ -56,7 +56,7 @@ def keep_setting(key: Key, value: str, environment: Mapping[str, str]) -> Path:
 def with_setting(file: str, text: str, key: Key, value: str) -> str:
     """Returns the text with this setting, and everything else in it untouched.
 
-    Raises PolicyError where the text is no configuration, _NoPlace where the result would say more than that.
+    Raises PolicyError if the text is no configuration, _NoPlace if more than this setting would change.
     """
     before = parse(file, text, project=False)[1]
     changed = _placed(text, key, json.dumps(value, ensure_ascii=False))
@@ -88,7 +88,7 @@ def _placed(text: str, key: Key, spelled: str) -> str:
 
 
 def _with_pair(text: str, mapping: MappingNode, key: str, flow: str, block: str) -> str:
-    """Returns the text with a pair at the beginning of a mapping, as JSON where that is how it is written."""
+    """Returns the text with a pair at the beginning of a mapping, in flow style if the mapping is written so."""
     at = mapping.start_mark.index
     if mapping.flow_style:
         return f"{text[: at + 1]}{json.dumps(key)}: {flow}{', ' if mapping.value else ''}{text[at + 1 :]}"
@@ -118,11 +118,11 @@ _MODEL = ("model", "name")
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """What came of it: what the trial step showed, the host that messages leave this machine for, and the file that
-    keeps the model.
+    """The result of connecting: the report of the trial step, the host that messages are sent to (None: this machine),
+    and the file that keeps the model.
 
-    Without a `file` nothing was kept: the step failed, as `report.problem` says. `before` is what names another model
-    all the same, such as a variable.
+    `file` is None if nothing was kept because the step failed, as `report.problem` says. `before` is a stronger source
+    that names another model, such as a variable.
     """
 
     report: ModelReport
@@ -132,9 +132,9 @@ class Connected:
 
 
 async def connect_model(reference: str, workspace: Path | None) -> Connected:
-    """Tries a model, and keeps it in the person's configuration where it declares and calls as it has to.
+    """Tries a model, and keeps it in the person's configuration if it declares and calls as it has to.
 
-    Raises SetupError for what is no reference, and where the configuration cannot be written.
+    Raises SetupError for what is no reference, and if the configuration cannot be written.
     """
     leaves_for = sent_to(whole(reference))
     report = await check_model(reference, engine_options(resolve(workspace).form))
@@ -147,7 +147,7 @@ async def connect_model(reference: str, workspace: Path | None) -> Connected:
 
 
 def whole(reference: str) -> str:
-    """Returns a reference that names a model. Raises SetupError for the beginning of one."""
+    """Returns a reference that names a model. Raises SetupError for one that only names a service."""
     if reference.endswith(":"):
         fix = f"add its name, as in `{reference}NAME`; the service's own pages list them"
         raise SetupError("no model was connected", f"`{reference}` names a service, and no model of it", fix)
@@ -155,7 +155,7 @@ def whole(reference: str) -> str:
 
 
 def describe_connected(connected: Connected) -> str:
-    """Returns what a person is told of a model that works: how it is held, where messages go, and what keeps it."""
+    """Returns what a person is told of a model that works: its device, where messages go, and which file keeps it."""
     report = connected.report
     held = f" ({report.device}; one step took {report.step_s:.1f} s)" if report.calls else ""
     lines = [f"`{report.reference}` works{held}.", where_messages_go(connected.sent_to)]

@@ -1,4 +1,4 @@
-"""How calls and turns that have ended are told to a person, on every surface: how long they took, what they changed."""
+"""Describes ended calls and turns to a person, on every surface: how long they took, and what they changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def duration(milliseconds: float) -> str:
 
 
 def remarks(event: ToolResultEvent) -> tuple[str, ...]:
-    """Returns what is to be said of a command besides what it printed: its changes, its network, and that not all is
+    """Returns what to say of a command besides its output: its changes, its network, and that not all of the output was
     kept."""
     notes = event.data.get("notes")
     told = tuple(str(note) for note in notes) if isinstance(notes, list) else ()
@@ -34,14 +34,14 @@ MOST_CHANGED = 20
 
 
 def changed_files(changes: Sequence[FileOutcome]) -> Iterable[str]:
-    """Returns the files that a turn has changed, a line each: `src/a.py +3 −1`; and how many more there are."""
+    """Yields the files that a turn has changed, a line each: `src/a.py +3 −1`; and how many more there are."""
     yield from map(_changed_file, changes[:MOST_CHANGED])
     if len(changes) > MOST_CHANGED:
         yield f"and {len(changes) - MOST_CHANGED:,} files more"
 
 
 def changed_in_all(changes: Sequence[FileOutcome]) -> str:
-    """Returns how much a turn has changed: `2 files changed, +5 −3`; lines that nobody could count are left out."""
+    """Returns how much a turn has changed: `2 files changed, +5 −3`; lines that could not be counted are left out."""
     count = f"{counted(len(changes), 'file')} changed"
     known = [(each.added or 0, each.removed or 0) for each in changes if each.added is not None]
     lines = [sum(column) for column in zip(*known, strict=True)]

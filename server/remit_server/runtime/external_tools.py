@@ -1,6 +1,7 @@
-"""The tools of the person's own beside the built-in ones: found, asked what they are, and read again (TOOL-15).
+"""The person's own tools beside the built-in ones: finds them, asks programs what they are, and reloads (TOOL-15).
 
-Each program is asked in the sandbox, where it sees its own folder alone. What cannot be used is said, and the rest is.
+Each program is asked in the sandbox, where it sees only its own folder. A tool that cannot be used is reported, and
+the others work.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ TOOLS_FILE, TOOLS_FOLDER = "tools.yaml", "tools"
 _TAKEN = frozenset((*TOOLS, FIND_TOOLS, READ_SKILL))
 _ASK_S = 10.0
 _MOST = 200
-"""Programs of a folder that are looked at."""
+"""Entries of a folder that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A program that may be a tool: what is written of it, and its name where that says it."""
+    """A program that may be a tool: what tools.yaml says of it, and its name if tools.yaml gives it."""
 
     path: Path
     form: ToolForm
@@ -56,8 +57,8 @@ class Wanted:
 
 
 class ExternalTools(Mapping[str, AnyTool]):
-    """All tools that there are, by name. `problems` say what of the person's own cannot be used, in words; `at_start`
-    are those that were found when it was opened. `skills` are the skills that one of the tools reads (TOOL-19)."""
+    """All tools by name, built-in and own. `problems` says in words which of the person's own tools cannot be used, and
+    `at_start` which could not when the runtime was opened. One of the tools reads the `skills` (TOOL-19)."""
 
     def __init__(self, folder: Path, sandbox: Sandbox, skill_folders: SkillFolders | None = None) -> None:
         self.folder, self.sandbox, self._skill_folders = folder, sandbox, skill_folders
@@ -82,7 +83,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         return len(self._all)
 
     def items(self) -> ItemsView[str, AnyTool]:
-        """Returns them all: each call goes through them, and a view by name would look each up again."""
+        """Returns the dictionary's own view, because each call iterates over it, and Mapping's looks up each tool."""
         return self._all.items()
 
     async def start(self) -> None:
@@ -91,8 +92,8 @@ class ExternalTools(Mapping[str, AnyTool]):
         self.at_start = (*self.problems, *summed_up(self.skills.problems))
 
     async def reload(self, *, anew: bool = False) -> bool:
-        """Has the tools count that there are now; returns whether there is something new to tell. `anew` asks each
-        program again."""
+        """Reads the tools and skills again if their files changed; `anew` does so in any case, and asks each program
+        again. Returns whether there is something new to tell."""
         async with self._lock:
             before = self.told()
             seen = await asyncio.to_thread(self._look)
@@ -105,7 +106,7 @@ class ExternalTools(Mapping[str, AnyTool]):
             return self.told() != before
 
     def told(self) -> str:
-        """Says which tools of the person's own and which skills count, and what of them does not."""
+        """Returns a sentence on which of the person's tools and skills are in use, and which cannot be."""
         names = ", ".join(f"`{each.name}`" for each in self.own)
         count = f"Your own tools are: {names}" if names else "There are no tools of your own now"
         skills = ", ".join(f"`{each.name}`" for each in self.skills.skills)
@@ -122,7 +123,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         return True
 
     def _put(self) -> None:
-        """Has the built-in tools, the person's own and those that find and read what there is count."""
+        """Puts together the built-in tools, the person's own, and the tools that find tools and read skills."""
         rows = {each.name: each for each in self.own}
         finder = {FIND_TOOLS: find_tools_row(self.own)} if rows else {}
         reader = {READ_SKILL: read_skill_row(self.skills.skills)} if self.skills.skills else {}
@@ -132,7 +133,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         try:
             form = await asyncio.to_thread(read_tools_file, self.folder / TOOLS_FILE)
             wanted = await asyncio.to_thread(lambda: tuple(self._wanted(form)))
-        except SetupError as error:  # nothing counts of a file with a mistake, and what did goes on doing so
+        except SetupError as error:  # keep the tools as they were while a file has a mistake
             self.problems = (f"{error.what}: {error.why}; {error.fix}",)
             return
         found = await asyncio.gather(*(self._declare(each, form) for each in wanted))
@@ -161,7 +162,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         self.problems, self.own = tuple(problems), tuple(rows.values())
 
     def _of_servers(self) -> list[tuple[str, AnyTool | None]]:
-        """Returns the rows of the tools of MCP servers by name, and what of them cannot be used, without a row."""
+        """Returns each tool of the MCP servers as its name and row, and each problem as its text and None."""
         found: list[tuple[str, AnyTool | None]] = []
         for file in server_files(self.folder):
             try:
@@ -174,7 +175,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         return found
 
     def _of_plugins(self) -> list[tuple[str, AnyTool | None]]:
-        """Returns the rows of the tools of plugins by name, and what of them cannot be used, without a row."""
+        """Returns each tool of the plugins as its name and row, and each problem as its text and None."""
         found: list[tuple[str, AnyTool | None]] = []
         for each in self._plugins.find():
             if each.life.reason and (each.record is None or each.record.enabled or each.record.reason):
@@ -185,14 +186,14 @@ class ExternalTools(Mapping[str, AnyTool]):
         return found
 
     def _wanted(self, form: ToolsForm) -> Iterator[Wanted]:
-        """Yields each program once. What is written of one that only says its name itself is found by that later."""
+        """Yields each program once. `_declare` finds the entry of a program that tells its name itself."""
         named = {each.path: Wanted(each.path, each, name) for name, each in form.tools.items() if each.path}
         yield from (each for each in named.values() if each.form.enabled)
         for folder in (self.folder / TOOLS_FOLDER, *form.paths):
             yield from (Wanted(path, ToolForm()) for path in programs(folder) if path not in named)
 
     async def _declare(self, wanted: Wanted, form: ToolsForm) -> Declared | str | None:
-        """Returns a tool as it counts, why it does not, or None where it is switched off."""
+        """Returns the declared tool, why it cannot be used, or None if it is switched off."""
         said = wanted.form
         try:
             if not await asyncio.to_thread(os.access, wanted.path, os.X_OK):
@@ -209,7 +210,7 @@ class ExternalTools(Mapping[str, AnyTool]):
             return f"{error.what}: {error.why}; {error.fix}"
 
     async def _ask(self, path: Path) -> Printed:
-        """Returns what a program says of itself. Raises RemitError."""
+        """Returns what a program tells of itself when it is run with `--schema`. Raises RemitError."""
         spec = CommandSpec(
             argv=(str(path), "--schema"),
             cwd=path.parent,
@@ -226,7 +227,7 @@ class ExternalTools(Mapping[str, AnyTool]):
         return read_printed(path, output.stdout)
 
     def _look(self) -> tuple[object, ...]:
-        """Returns what tells whether anything has changed: of the file, and of each program."""
+        """Returns a value that changes with tools.yaml, and with the files of each program, MCP server and plugin."""
         file = self.folder / TOOLS_FILE
         try:
             form = read_tools_file(file)
@@ -239,7 +240,7 @@ class ExternalTools(Mapping[str, AnyTool]):
 
 
 def programs(folder: Path) -> Sequence[Path]:
-    """Returns the programs that lie in a folder, by name, also scripts that nobody may run; none where it cannot be
+    """Returns the programs in a folder, by name, also scripts that nobody may run; none if the folder cannot be
     read."""
     return [path for path in entries_of(folder, Path.is_file, _MOST) if os.access(path, os.X_OK) or _is_script(path)]
 

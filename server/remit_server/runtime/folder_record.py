@@ -1,9 +1,9 @@
 """What the person's state records of a workspace's folder: its id, and whether the person trusts what it brings.
 
-Another folder at the same path gets another id (APP-05). Trust in its configuration, prompts, instructions and skills
-is asked once and recorded for this very folder and what was in it (CFG-06): another folder at its path is asked about
-anew, and so is what arrives later. A project's policy and the scopes of its work items need no trust, for they only
-tighten.
+Another folder at the same path gets another id (APP-05). The person is asked once whether they trust the folder's
+configuration, prompts, instructions and skills; the answer is recorded for this very folder and for what was in it
+(CFG-06). They are asked again about another folder at its path, and about what arrives later. A project's policy and
+the scopes of its work items need no trust, because they only tighten.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ _BROUGHT = (".remit/config.yaml", ".remit/config.json", ".remit/prompts", INSTRU
 
 
 def trust_file(root: Path, environment: Mapping[str, str] | None = None) -> Path:
-    """Returns where the answer about a folder is recorded."""
+    """Returns the file that records the answer about a folder."""
     return workspace_state(root, os.environ if environment is None else environment) / _TRUST
 
 
 def brought(root: Path) -> tuple[str, ...]:
-    """Returns what lies in a folder that counts once it is trusted, relative to it."""
+    """Returns the files and folders in a folder that count only once it is trusted, relative to it."""
     return tuple(name for name in _BROUGHT if os.path.lexists(root / name))
 
 
 def arrived(root: Path, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Returns what lies in a folder that was not there when the person said that they trust it.
+    """Returns those of `brought` that were not there when the person said that they trust the folder.
 
-    Work items are not among it: Remit writes them itself, and their scopes only tighten.
+    Work items are left out, because Remit writes them itself, and their scopes only tighten.
     """
     known = _read_answer(root, environment).get("brought")
-    if not isinstance(known, list):  # it was answered before this was recorded
+    if not isinstance(known, list):  # an answer from before the names were recorded
         return ()
     return tuple(name for name in brought(root) if name not in known and name != WORK_ITEMS_FILE)
 
 
 def read_trust(root: Path, environment: Mapping[str, str] | None = None) -> bool | None:
-    """Returns what the person answered about a folder; None where they were not asked about all that it brings."""
+    """Returns the person's answer about a folder, or None if they were not asked about all that it brings."""
     trusted = _read_answer(root, environment).get("trusted")
     if not isinstance(trusted, bool) or (trusted and arrived(root, environment)):
         return None
@@ -59,12 +59,12 @@ def read_trust(root: Path, environment: Mapping[str, str] | None = None) -> bool
 
 
 def as_it_holds(answered: bool | None, root: Path) -> bool | None:
-    """Returns an answer as it holds by now: in a session, too, what arrives was not asked about."""
+    """Returns the answer, or None if something arrived after a yes, about which the person was not asked."""
     return None if answered and arrived(root) else answered
 
 
 def _read_answer(root: Path, environment: Mapping[str, str] | None) -> dict[str, object]:
-    """Returns what is recorded about this very folder; nothing where that cannot be read."""
+    """Returns what is recorded about this very folder, or nothing if that cannot be read."""
     answer = _read(trust_file(root, environment))
     try:
         return answer if answer.get("folder") == folder_identity(root) else {}
@@ -89,14 +89,14 @@ def write_trust(root: Path, *, trusted: bool, environment: Mapping[str, str] | N
 
 
 def _known(root: Path, environment: Mapping[str, str] | None) -> list[str]:
-    """Returns what was asked about before: a file that goes and comes back with another branch is not asked about
-    again."""
+    """Returns the names that the person was asked about before, so that a file that comes back with another branch is
+    not asked about again."""
     known = _read_answer(root, environment).get("brought")
     return [str(name) for name in cast("list[object]", known)] if isinstance(known, list) else []
 
 
 def left_out(names: Sequence[str]) -> str:
-    """Returns the sentence that says what of a folder does not count, and how it will."""
+    """Returns the sentence that says which files of a folder do not count, and how to make them count."""
     whole = [f"`{name}`" for name in names if name != WORK_ITEMS_FILE]
     parts = [f"{', '.join(whole)} of this folder {'do' if len(whole) > 1 else 'does'} not count"] if whole else []
     parts += [f"of `{WORK_ITEMS_FILE}` only the scopes count"] if WORK_ITEMS_FILE in names else []
@@ -104,7 +104,7 @@ def left_out(names: Sequence[str]) -> str:
 
 
 def workspace_identity(root: Path, state: Path) -> WorkspaceIdentity:
-    """Returns a workspace's identity as its state has it; without an id where none is there, or another folder's.
+    """Returns a workspace's identity as its state has it; without an id if there is none, or only another folder's.
 
     Raises OSError.
     """
@@ -112,7 +112,7 @@ def workspace_identity(root: Path, state: Path) -> WorkspaceIdentity:
 
 
 def record_workspace(root: Path, state: Path) -> None:
-    """Records an id for a workspace's folder, where there is none or that of another folder. Raises SetupError."""
+    """Records an id for a workspace's folder, unless the folder has one already. Raises SetupError."""
 
     def with_id(text: str) -> str:  # two servers that start at once agree on one
         if _id_in(_parsed(text), root) is not None:

@@ -17,8 +17,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class LiveSettings:
-    """What counts now. `read` gives what the files and the environment say; `put` has new settings take effect, and
-    raises SetupError where they cannot."""
+    """The settings in force. `read` reads the files and the environment; `put` puts new settings into effect, and
+    raises SetupError if that cannot be done."""
 
     now: Settings
     read: Callable[[], Settings]
@@ -27,8 +27,8 @@ class LiveSettings:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def reload(self) -> Notice | None:
-        """Have what the files say now count from the next turn on, or leave what counts; None where there is nothing
-        new to say."""
+        """Put the configuration in force from the next turn on as it is now, or keep the old one if it cannot be used;
+        None if there is nothing new to say."""
         async with self._lock:
             try:
                 new = await asyncio.to_thread(self.read)
@@ -54,7 +54,7 @@ class LiveSettings:
 
 
 def changes(old: Settings, new: Settings) -> set[str]:
-    """Returns the settings that differ, as a file names them, and what else does of the start."""
+    """Returns the settings that differ, as a file names them, and the other fields of `Settings` that differ."""
     names = {each.name for each in fields(Settings) if each.compare} - {"config"}
     found = {name for name in names if getattr(old, name) != getattr(new, name)}
     return found | {".".join(key) for key in KEYS if value_of(old.config, key) != value_of(new.config, key)}

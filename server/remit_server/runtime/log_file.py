@@ -1,4 +1,4 @@
-"""The log of a workspace: a file that rotates, of all its processes; each line says session, turn and step (OBS-01)."""
+"""The log of a workspace: a rotating file that its processes share; each line names session, turn and step (OBS-01)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _turn: ContextVar[tuple[Path, Turn] | None] = ContextVar("remit_turn", default=N
 
 
 def enter_turn(state: Path, turn: Turn) -> None:
-    """Has what is logged from here on, in this task and those that it starts, say this turn. `state` is its
-    workspace's."""
+    """Marks what this task, and the tasks that it starts, log from here on with this turn. `state` is the folder of its
+    workspace's state."""
     _turn.set((state, turn))
 
 
 class _Lines(logging.Formatter):
-    """Records as lines without secrets; what has several is indented."""
+    """Formats records without secrets; the further lines of a record are indented."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__(_LINE)
@@ -40,19 +40,19 @@ class _Lines(logging.Formatter):
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """What logs into a file; without a handler nothing does."""
+    """The handler that logs into a file, or None if there is no log file."""
 
     handler: logging.Handler | None = None
 
     def set_level(self, level: LogLevel) -> None:
-        """Has the file hold what is of this level, or a more serious one."""
+        """Makes the file hold records of this level, and more serious ones."""
         number, logger = logging.getLevelNamesMapping()[level.upper()], logging.getLogger(_LOGGER)
         if self.handler is not None:
             self.handler.setLevel(number)
             logger.setLevel(min(number, logger.getEffectiveLevel()))
 
     def close(self) -> None:
-        """Ends that."""
+        """Stops logging into the file."""
         if self.handler is not None:
             logging.getLogger(_LOGGER).removeHandler(self.handler)
             self.handler.close()
@@ -61,12 +61,13 @@ class LogFile:
 def open_log_file(state: Path, asked: LogSection, redact: Callable[[str], str]) -> LogFile:
     """Logs what Remit does into `logs/remit.log` below a workspace's state.
 
-    What other workspaces of this process do is not in it. A log that cannot be written stops nothing.
+    What is logged for other workspaces of this process is not in it. If the file cannot be written, Remit works
+    without.
     """
     logger = logging.getLogger(_LOGGER)
     folder = state / "logs"
     try:
-        # Importing it fails on a disk without room: it looks for a temporary folder then.
+        # The import fails on a full disk, because the package looks for a temporary folder.
         from concurrent_log_handler import ConcurrentRotatingFileHandler
 
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""MCP servers of the person's own: looked at in the sandbox, kept, and taken away again (TOOL-18)."""
+"""The person's own MCP servers: lists their tools in the sandbox, keeps and removes them (TOOL-18)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from remit_server.tools.mcp.servers import McpServer, ServerForm, servers_file, 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A tool that differs from what the person looked at; None where it was or is not there."""
+    """A tool that differs from what the person looked at; `before` is None for a new tool, `now` for a lost one."""
 
     name: str
     before: dict[str, JsonValue] | None
@@ -42,12 +42,12 @@ async def list_tools(form: ServerForm, workspace: Path, sandbox: Sandbox) -> tup
 
 
 def looked_at(form: ServerForm, tools: tuple[dict[str, JsonValue], ...]) -> ServerForm:
-    """Returns the server with these tools, as the person looked at them."""
+    """Returns the server with these tools, and with how it is started, as the person looked at them."""
     return form.model_copy(update={"tools": tools, "launch": form.started_by})
 
 
 def changes(before: tuple[dict[str, JsonValue], ...], now: tuple[dict[str, JsonValue], ...]) -> Iterator[Change]:
-    """Yields what differs between the tools that were looked at and those that there are."""
+    """Yields the tools that differ between those that were looked at and the present ones."""
     old, new = ({str(tool.get("name")): tool for tool in tools} for tools in (before, now))
     for name in dict.fromkeys((*old, *new)):
         first, second = old.get(name), new.get(name)
@@ -56,7 +56,7 @@ def changes(before: tuple[dict[str, JsonValue], ...], now: tuple[dict[str, JsonV
 
 
 def keep_server(folder: Path, server: McpServer) -> Path:
-    """Keeps a server, in a file that the person alone can read; returns that. Raises SetupError."""
+    """Writes a server to a file that only the person can read; returns the file. Raises SetupError."""
     file = servers_file(folder, server.alias)
     told = server.form.model_dump(mode="json", exclude_defaults=True)
     text = json.dumps(told, indent=2, ensure_ascii=False) + "\n"
@@ -68,7 +68,7 @@ def keep_server(folder: Path, server: McpServer) -> Path:
 
 
 def remove_server(folder: Path, alias: str) -> bool:
-    """Takes a server away; returns whether there was one. Raises OSError."""
+    """Removes a server; returns whether there was one. Raises OSError."""
     file = servers_file(folder, alias)
     there = file.is_file()
     file.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
 """The sessions that a runtime has open: found by id, taken up from their files, and forgotten when idle (SES-01).
 
-Each is what it has said, read and allowed, and the file that it is kept in (SES-01).
+A session has what was said, read and allowed in it, and the file that it is kept in (SES-01).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from remit_server.uninterrupted import finish_uninterrupted
 
 @dataclass(slots=True)
 class Session:
-    """What one session has said, read and allowed; turns in it run one after the other."""
+    """What was said, read and allowed in one session; its turns run one after the other."""
 
     memory: SessionMemory
     recorder: Recorder | None = None
@@ -50,10 +50,10 @@ class Session:
     review: When | None = None
 
     async def begin_turn(self, turn_id: str, model: ModelConfig) -> bool:
-        """Takes the session's file; where others went on with the session, so does the conversation. Returns whether it
-        was there before, and was read.
+        """Takes the session's file; takes the conversation from the file if it was not read yet, or if other processes
+        went on with the session. Returns whether the file was read.
 
-        Raises SessionError where another process works in it. A cancellation waits until the file is taken.
+        Raises SessionError if another process works in it. A cancellation waits until the file is taken.
         """
         if self.recorder is None:
             return False
@@ -64,8 +64,9 @@ class Session:
         return now is not None
 
     async def recall(self, audit: Path) -> bool:
-        """Finds out where the session stood, as the log at `audit` has it; tells whether it stood anywhere. Its first
-        turn looks at that again, and at what has changed since (FLW-12)."""
+        """Sets the session's position in the workflow from its file and the log at `audit`, unless none is known or it
+        is less strict; returns whether it did. The first turn looks at that again, and at what has changed since
+        (FLW-12)."""
         if self.recorder is None or not await asyncio.to_thread(self.recorder.look):
             return False
         place = await find_position(self.history, await find_last_move(audit, self.memory.session_id))
@@ -86,39 +87,39 @@ class Session:
 
     @property
     def answered_by(self) -> str | None:
-        """The model that had answered last when the session's file was read; None where none had."""
+        """The model that had answered last when the session's file was read, or None if none had."""
         return None if self.recorder is None else self.recorder.replayed.model
 
     def keeps(self) -> tuple[Emit, ...]:
-        """Returns what takes a turn's events to the session's file, where it has one."""
+        """Returns the function that writes a turn's events to the session's file, if there is a file."""
         return () if self.recorder is None else (self.recorder.take,)
 
     def pin(self, texts: tuple[str, ...]) -> None:
-        """Keeps texts in front of the model when the conversation is condensed."""
+        """Keeps texts in the model's window also when the conversation is condensed."""
         self.conversation.pins += texts
         if self.recorder is not None:
             self.recorder.keep_pins(texts)
 
     def end_turn(self, result: RunResult) -> None:
-        """Lets others have the session's file."""
+        """Releases the session's file to other processes."""
         if self.recorder is not None:
             self.recorder.end(result)
 
     def take_problems(self) -> tuple[str, ...]:
-        """Returns what the person has not been told of the session's file."""
+        """Returns the problems with the session's file that the person has not been told of yet, and clears them."""
         if self.recorder is None:
             return ()
         found, self.recorder.problems = tuple(self.recorder.problems), []
         return found
 
     def close(self) -> None:
-        """Leaves the session's file."""
+        """Closes the session's file."""
         if self.recorder is not None:
             self.recorder.close("closed")
 
 
 def open_session(session_id: str, settings: Settings, redact: Redact) -> Session:
-    """Returns a session, of which nothing is read before its first turn."""
+    """Returns a session; nothing of it is read before its first turn."""
     memory = SessionMemory(session_id, position=Position(Mode(settings.config.workflow.mode)))
     if not settings.config.sessions.save:
         return Session(memory)
@@ -129,7 +130,7 @@ def open_session(session_id: str, settings: Settings, redact: Redact) -> Session
 
 
 def model_config(reference: str, name: str) -> ModelConfig:
-    """Returns what a session's file says of a model: who provides it, and its name."""
+    """Returns what a session's file says of a model: its provider, and its name."""
     remote = parse_reference(reference)
     if remote is not None:
         return ModelConfig(provider=remote.provider, model=name)
@@ -150,12 +151,12 @@ class OpenSessions:
     by_id: OrderedDict[str, Session] = field(default_factory=OrderedDict[str, Session])
 
     def known(self, session_id: str | None) -> Session | None:
-        """Returns the session with this id, for None the one that was used last; None where there is none here."""
+        """Returns the session with this id, or for None the one used last; None if there is none in memory."""
         return next(reversed(self.by_id.values()), None) if session_id is None else self.by_id.get(session_id)
 
     def position_of(self, session_id: str | None) -> Position:
-        """Returns where a session stands in the workflow, else the one that was used last; a new one, where it will
-        begin."""
+        """Returns the position of a session in the workflow, for None of the session used last; without one in memory,
+        the position in which a new session begins."""
         session = self.known(session_id)
         return Position(Mode(self.configured.now.config.workflow.mode)) if session is None else session.memory.position
 
@@ -169,7 +170,7 @@ class OpenSessions:
         return session
 
     async def recall(self, session_id: str) -> None:
-        """Has `known` find a kept session that nobody has used here, where it stood anywhere."""
+        """Loads a kept session that nobody has used here, so that `known` finds it, if its position is known."""
         if session_id in self.by_id:
             return
         session = open_session(session_id, self.configured.now, self.parts.redactor.redact_json)
@@ -177,20 +178,20 @@ class OpenSessions:
             self.by_id[session_id] = session
 
     def set_edits(self, session_id: str, asked: EditsAsked) -> None:
-        """Has the session ask so about edits. Raises ToolError where that cannot be recorded."""
+        """Sets when the session asks about edits. Raises ToolError if that cannot be recorded."""
         session = self.open(session_id)
         allow_edits(session.memory, self.parts.audit, allow=asked == "allow")
         if asked != "allow":
             session.review = asked
 
     def edits_of(self, session: Session | None) -> EditsAsked:
-        """Returns when a session asks about edits; for None, when a new one will."""
+        """Returns when a session asks about edits, or for None when a new session will."""
         if session is not None and session.memory.standing.edits:
             return "allow"
         return (session and session.review) or self.configured.now.config.review.when
 
     def name_among_others(self, request: RunRequest) -> str | None:
-        """Returns what the person knows a session by, which is what they just said in it; None for the only one."""
+        """Returns the request's words, by which the person knows its session; None if only one session is open."""
         if len(self.by_id) == 1:
             return None
         said = " ".join(part.text for part in request.parts if isinstance(part, TextInput))
@@ -198,13 +199,13 @@ class OpenSessions:
         return visible(words or request.session_id, "show")
 
     def forget_idle(self) -> Iterator[str]:
-        """Closes idle sessions beyond what is remembered, the longest unused first, and yields each one's id."""
+        """Closes idle sessions above the number that is kept, the longest unused first, and yields each one's id."""
         idle = [name for name, session in self.by_id.items() if not session.turn_lock.locked()]
         for name in idle[: max(0, len(self.by_id) - REMEMBERED)]:
             self.by_id.pop(name).close()
             yield name
 
     def close(self) -> None:
-        """Closes all of them."""
+        """Closes all sessions."""
         for session in self.by_id.values():
             session.close()

@@ -1,4 +1,4 @@
-"""Puts a runtime together: the one place where every part meets every other (AGT-06), and what all runtimes of one
+"""Puts a runtime together, the one place where every part meets every other (AGT-06), and has what all runtimes of one
 server share (MOD-01, SCH-01).
 """
 
@@ -52,7 +52,7 @@ from remit_server.workspace.ports import Documents
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The models that are lent, and the schedule in which commands of all folders and sessions wait for a sandbox."""
+    """What runtimes share: the models, and the schedule in which commands of all sessions wait for a sandbox."""
 
     models: SharedModels = field(default_factory=SharedModels)
     slots: Slots = field(default_factory=Slots)
@@ -68,7 +68,7 @@ async def open_runtime(
     shared: Shared | None = None,
     read_again: Callable[[], Settings] | None = None,
 ) -> Runtime:
-    """Open everything a workspace needs; nothing of the model is loaded yet; `shared` is what a server's
+    """Open everything that a workspace needs, but load nothing of the model yet; `shared` is what a server's
     workspaces share.
 
     `read_again` reads the configuration for `Runtime.reload`; without it the settings stay.
@@ -82,8 +82,8 @@ async def open_runtime(
 
 
 def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence, shared: Shared) -> Runtime:
-    """Returns whatever was opened is closed again, last first: where something cannot be opened, or when the runtime
-    closes."""
+    """Returns the runtime. Everything that was opened is closed again, last first, when the runtime closes or if
+    something cannot be opened."""
     settings = configured.now
     with ExitStack() as opened:
         record_workspace(settings.workspace, settings.state)
@@ -175,13 +175,13 @@ def _open(configured: LiveSettings, documents: Documents, code: CodeIntelligence
 
 
 def _unread(root: Path) -> tuple[str, ...]:
-    """Says what a folder brings that nobody was asked about; its instructions are told of where they would be read."""
+    """Returns a warning of files that do not count because nobody was asked; instructions are warned of when read."""
     names = [name for name in brought(root) if name != INSTRUCTIONS]
     return (left_out(names),) if names else ()
 
 
 def _last(write: Callable[[], object]) -> None:
-    """What is written to the audit log at the end; a disk that is full by then is no reason to keep anything open."""
+    """Writes the last audit records; a failure, as of a full disk, is only logged, so that the rest is closed."""
     try:
         write()
     except (AuditError, SetupError) as error:
@@ -189,18 +189,18 @@ def _last(write: Callable[[], object]) -> None:
 
 
 def opens_another(before: Settings, new: Settings) -> bool:
-    """Returns whether the model is opened in another way than before."""
+    """Returns whether the new settings open the model in another way than before."""
     old, now = before.config.model, new.config.model
     return (now.name, now.record, new.engine) != (old.name, old.record, before.engine)
 
 
 def model_opener(settings: Settings, redactor: Redactor, models: SharedModels) -> Callable[[str], ModelProvider]:
-    """Returns what opens models as these settings say."""
+    """Returns a function that opens models as these settings say."""
     return lambda reference: open_model(reference, settings, redactor, models)
 
 
 def open_model(reference: str, settings: Settings, redactor: Redactor, models: SharedModels) -> ModelProvider:
-    """Returns a model, recorded where that is asked for. Raises SetupError.
+    """Returns a model, with its traffic recorded if the settings ask for it. Raises SetupError.
 
     Folders share only a model that takes memory here: what goes to a server is redacted by the rules of its own folder.
     """
@@ -215,7 +215,7 @@ def open_model(reference: str, settings: Settings, redactor: Redactor, models: S
 
 
 def recover_merges(workspace: Workspace, merges: MergeLog, audit: AuditLog, policy_version: str) -> tuple[str, ...]:
-    """Finish or report what a crash cut short; audited, and told to the person with the next turn."""
+    """Finish or report merges that a crash cut short; audits each, and returns the messages for the person."""
     found = recover(workspace, merges, policy_version)
     for each in found:
         kind = AuditKind.MERGE_REJECTED if each.left else AuditKind.MERGE_APPROVED

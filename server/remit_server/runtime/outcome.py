@@ -1,5 +1,5 @@
-"""What a turn came to, read off its calls and not off what the model says of them (AGT-01), and in words why one is not
-run or ends early (AGT-06), as where memory or a disk have no room for it (OBS-03).
+"""Judges how a turn ended, by its calls and not by what the model says of them (AGT-01), and says why a turn is not run
+or ends early (AGT-06), for example for lack of memory or disk (OBS-03).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def shortage(settings: Settings) -> RemitError | None:
-    """Returns why no turn should begin, or None. What cannot be measured is no reason."""
+    """Returns why no turn should begin, or None. What cannot be measured stops no turn."""
     limits = settings.config.limits
     free = free_memory() if limits.spare_memory_mib else None
     if free is not None and free < limits.spare_memory_mib * MIB:
@@ -53,7 +53,7 @@ def reused_id_error(request: RunRequest) -> RemitError:
 
 
 def another_workspace(request: RunRequest, workspace: Path) -> str | None:
-    """Returns the folder that the request's context names as its workspace, where that is another one than this."""
+    """Returns the folder that the request's context names as its workspace, or None if it is this workspace or none."""
     folder = request.context.workspace_folder if request.context else None
     if folder is None or ("\0" not in folder and os.path.realpath(folder) == os.path.realpath(workspace)):
         return None
@@ -96,13 +96,13 @@ def internal() -> ErrorPayload:
 
 
 REFUSALS = UNANSWERED | {ErrorCode.DENIED}
-"""Policy, or the person, did not let the call run."""
+"""The codes of calls that policy or the person did not let run."""
 OWN_REFUSALS = REFUSALS | {
     ErrorCode.INTENT_REQUIRED,
     ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
     ErrorCode.OUTSIDE_WORKSPACE,
 }
-"""Those of the person's own calls, who has no other way to go on: a model that the gate stops declares an intent."""
+"""The same for the person's own calls, which end at the gate; a model that the gate stops can declare an intent."""
 SAID_SO = "the model could not do this"
 SAID_NOTHING = "the model gave no answer"
 LAST_FAILED = "the last command failed"
@@ -111,7 +111,7 @@ SAID_SO_OF_SOME = "the model could not do all of it"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a turn ended, with what it says and why it is no more than that."""
+    """How a turn ended: its answer, and the error or the reason why not all was done."""
 
     status: RunStatus
     output: str | None = None
@@ -122,15 +122,15 @@ class Outcome:
 def judge_turn(
     calls: Sequence[EndedCall], output: str | None, *, declined: bool, not_attached: Sequence[str] = ()
 ) -> Outcome:
-    """Judge a turn that nothing cut short, whose model has `declined` or has answered with `output`, None where it was
-    not asked; `not_attached` says what of the message it was not shown.
+    """Judge a turn that nothing cut short, whose model has `declined` or has answered with `output`, None if it was not
+    asked; `not_attached` says what of the message the model was not shown.
 
-    A turn in which something was done, or a question was answered, is completed. One that did nothing is denied where
-    policy or the person refused what it was to do, failed where it is not known what a call did or where the model
-    gave no answer, else declined; where the person's own calls alone failed, it failed. A completed one says so where
-    the last command that the model ran has failed, and where nothing was done and the last change that was judged
-    failed. What a dry run only shows has not failed. Beside a message the person's own reads, and steps of the
-    workflow, are not what was to be done.
+    A turn in which something was done, or a question was answered, is completed. A turn that did nothing is denied if
+    policy or the person refused its work; failed if the outcome of a call is unknown, if the model gave no answer, or
+    if only the person's own calls were made and one failed; declined if the model declined. A completed turn gives a
+    reason if the last command that the model ran failed, or if nothing was done and the last call that was to change
+    something failed. A dry run has not failed. Beside a message, reads of the person's own, and steps of the workflow,
+    do not count as something done.
     """
     refused = [
         call.error
@@ -159,13 +159,14 @@ def judge_turn(
 
 
 def _broken_program(calls: Sequence[EndedCall]) -> str | None:
-    """Returns how the last program that the model ran failed; None where it did not: one that was run again counts."""
+    """Returns how the last program that the model ran failed, or None if it did not; the last of repeated runs
+    counts."""
     last = next((call for call in reversed(calls) if call.program is not None and not call.own), None)
     return f"{LAST_FAILED}: {last.program}" if last is not None and last.program else None
 
 
 def _not_done(calls: Sequence[EndedCall]) -> str | None:
-    """Returns why the model's last call that was to do more than read came to nothing; None where there is none."""
+    """Returns why the model's last call that was to do more than read failed, or None if it did not fail."""
     last = next((call for call in reversed(calls) if call.acts and not call.own), None)
     if last is None or last.error is None or last.error.code is ErrorCode.DRY_RUN:
         return None
@@ -175,7 +176,7 @@ def _not_done(calls: Sequence[EndedCall]) -> str | None:
 def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], *, declined: bool) -> bool:
     """Returns whether a refusal kept the turn from its work.
 
-    A read does so only where the model gives up; what policy denies does not where the model found another way.
+    A refused read does so only if the model declined; a call that policy denied does not if a later call succeeded.
     """
     if call.own:
         return code in OWN_REFUSALS
@@ -185,6 +186,6 @@ def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], 
 
 
 def _sentence(error: ErrorPayload) -> str:
-    if error.code in UNANSWERED:  # what was not done stands there already, so the reason is enough
+    if error.code in UNANSWERED:  # the heading says already that it was not done
         return error.why.replace(PERSON_SAID_NO, "you said no", 1)
     return f"{error.what}: {error.why}"

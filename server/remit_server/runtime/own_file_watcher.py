@@ -1,6 +1,6 @@
-"""When the files that Remit itself reads change on disk: policy and configuration (POL-11, CFG-05).
+"""Notices when files that Remit itself reads change on disk: policy and configuration (POL-11, CFG-05).
 
-Absent: what is in them. Whoever is told looks for themselves.
+Absent: what is in the files, which the caller reads again.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ log = logging.getLogger(__name__)
 
 DEBOUNCE_MS = 200
 LOOK_ANYWAY_MS = 5_000
-"""Also looked at this often: not every file system says that something has changed."""
+"""The files are looked at this often in any case, because not every file system tells of changes."""
 
 MAX_ENTRIES = 1_000
 
 
 async def own_file_changes(settings: Settings) -> AsyncGenerator[None]:
-    """Comes once at the start, and after every change of the person's configuration or the project's, however they are
-    saved, until it is closed. Folders that do not exist yet are waited for; links are followed."""
+    """Yields once at the start, and after every change of the person's configuration or the project's, however the
+    files are saved, until it is closed. Notices folders that are made later; follows links."""
     roots = (settings.person_policy.parent, settings.project_policy.parent)
     alone = [path for _, files in places(settings.workspace, os.environ) for path in files if path.parent not in roots]
-    # The folder of the answer about trust is where the audit log is: it changes all the time, and is not watched.
+    # The folder of the trust file also holds the audit log, which changes all the time, so it is not watched.
     alone.append(settings.work_items)
     looked_at = [*alone, trust_file(settings.workspace)]
     seen = await asyncio.to_thread(_stamps, roots, looked_at)
@@ -51,7 +51,7 @@ async def own_file_changes(settings: Settings) -> AsyncGenerator[None]:
 
 
 async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
-    """Comes once these folders are watched, then after anything happens in them, and now and then."""
+    """Yields once these folders are watched, then after anything happens in them, and every `LOOK_ANYWAY_MS`."""
     try:
         watching = awatch(
             *places,
@@ -77,8 +77,7 @@ async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def _begin_watching(watching: AsyncGenerator[object]) -> AsyncGenerator[asyncio.Task[object]]:
-    """Yields its first event, with the watch in place: its first step makes that. What changed before it is not
-    told."""
+    """Yields a task for the first event, whose first step sets the watch up. Earlier changes are not reported."""
     first = asyncio.ensure_future(anext(watching))
     try:
         await asyncio.sleep(0)
@@ -94,8 +93,7 @@ def _stamps(roots: Iterable[Path], alone: Iterable[Path]) -> frozenset[Stamp]:
 
 
 def _places(roots: Iterable[Path], alone: Iterable[Path]) -> set[Path]:
-    """Returns the folders where something may happen that counts: those of the files, of what links lead to, and one
-    above."""
+    """Returns the folders to watch: those of the files, those that links lead to, and those one above the roots."""
     found = {_existing(place.parent) for path in alone for place in (path, Path(os.path.realpath(path)))}
     for root in roots:
         real = Path(os.path.realpath(root))

@@ -16,10 +16,11 @@ def _read_any(file: Path) -> str:
 
 
 def rewrite(file: Path, change: Callable[[str], str], read: Callable[[Path], str] = _read_any) -> str:
-    """Replaces a file's text by what `change` makes of it, and returns that. Raises OSError, and what both raise.
+    """Replaces a file's text by what `change` makes of it, and returns that. Raises OSError, and what `change` and
+    `read` raise.
 
-    A file that is not there has no text. A link is followed: the file it leads to is replaced, in its own folder, with
-    the mode it had. Another process that rewrites a file there at the same time waits.
+    A missing file counts as empty. A link is followed: the file that it leads to is replaced, in its own folder, with
+    the mode it had. Another process that rewrites a file in that folder at the same time waits.
     """
     place = Path(os.path.realpath(file))
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

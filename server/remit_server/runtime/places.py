@@ -1,4 +1,4 @@
-"""Where Remit keeps what, and what tells one workspace's folder from another (CFG-01, APP-05)."""
+"""The folders where Remit keeps things, and how one workspace's folder is told from another (CFG-01, APP-05)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _STATX_BYTES = 256
 
 
 def config_folder(environment: Mapping[str, str]) -> Path:
-    """Returns where the person's policy, permissions, prompts and configuration are."""
+    """Returns the folder of the person's policy, permissions, prompts and configuration."""
     return Path(environment.get("REMIT_CONFIG_DIR") or user_config_path("remit")).absolute()
 
 
 def state_folder(environment: Mapping[str, str]) -> Path:
-    """Returns where the audit logs of all workspaces are, one folder each."""
+    """Returns the folder of the states of all workspaces, with their audit logs, one folder each."""
     return Path(environment.get("REMIT_STATE_DIR") or user_state_path("remit")).absolute()
 
 
 def data_folder(environment: Mapping[str, str]) -> Path | None:
-    """Returns where checkpoints are; None where they are beside audit logs that alone were moved."""
+    """Returns the folder of checkpoints; None if only the state folder was moved, beside which they are then."""
     if named := environment.get("REMIT_DATA_DIR"):
         return Path(named).absolute()
     return None if environment.get("REMIT_STATE_DIR") else user_data_path("remit").absolute()
@@ -43,9 +43,10 @@ def workspace_key(root: Path) -> str:
 
 
 def folder_identity(folder: Path) -> str:
-    """Returns what tells this folder from another one at its path: inode and time of birth, else device and inode.
+    """Returns a text that differs for another folder at the same path: time of birth and inode, or else device and
+    inode.
 
-    Numbers of devices change between starts of some systems, so they count only where no time of birth is known.
+    Device numbers change between starts of some systems, so they count only if no time of birth is known.
     Raises OSError.
     """
     status = folder.stat()

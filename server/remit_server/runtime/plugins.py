@@ -1,4 +1,4 @@
-"""The registry of the person's plugins: a folder each, found, looked at, installed, and taken away again (PLG-02)."""
+"""The registry of the person's plugins, a folder each: finds, examines, installs and removes them (PLG-02)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BY_THE_PERSON = "you disabled it"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A plugin as it was found: all that could be read of it, and where it stands."""
+    """A plugin as it was found: all that could be read of it, and the state that it is in (`life`)."""
 
     name: str
     place: Path
@@ -45,12 +45,12 @@ class Found:
 
     @property
     def folder(self) -> Path:
-        """Where its own files are."""
+        """The folder of the plugin's own files."""
         return self.place / FILES
 
 
 class Plugins:
-    """The plugins of a person's configuration folder. What each has become is kept from one look to the next."""
+    """The plugins of a person's configuration folder. The state of each is kept from one look to the next."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / FOLDER
@@ -65,18 +65,18 @@ class Plugins:
         return found
 
     def life_of(self, name: str) -> Life:
-        """Returns where a plugin stands."""
+        """Returns the state of a plugin."""
         return self._lives.get(name, Life())
 
     def stamps(self) -> Iterator[tuple[object, ...]]:
-        """Yields what changes with each plugin, and whether it can be called."""
+        """Yields values that change with the files of each plugin, and with whether it can be called."""
         for place in places(self.folder):
             yield (place.name, self.life_of(place.name).usable)
             for file in (place / RECORD, *_below(place / FILES)):
                 yield (str(file), stamp_of(file))
 
     def plugin(self, found: Found) -> CallablePlugin | None:
-        """Returns what makes the rows of a plugin; None where it cannot be called."""
+        """Returns what the rows of a plugin's tools are made of, or None if the plugin cannot be called."""
         if not found.life.usable or found.manifest is None or found.record is None:
             return None
         name = found.name
@@ -96,7 +96,7 @@ class Plugins:
         return found
 
     def _why_not(self, found: Found) -> str | None:
-        """Says why a plugin is not called, by what is there now."""
+        """Returns why a plugin may not be called, by its files as they are now, or None if it may."""
         life = self.life_of(found.name)
         if not life.usable:
             return life.reason or f"it is {life.state}"
@@ -128,7 +128,7 @@ def places(folder: Path) -> tuple[Path, ...]:
 
 
 def look_at(place: Path, life: Life) -> Found:
-    """Looks at one plugin's folder, and says where it stands by that."""
+    """Returns the plugin in a folder, with the state that its files and record lead to."""
     name, manifest, record, files = place.name, None, None, None
     try:
         if not NAME.fullmatch(name):
@@ -168,7 +168,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def keep(place: Path, record: Record) -> None:
-    """Keeps the record of a plugin. Raises SetupError."""
+    """Writes the record of a plugin. Raises SetupError."""
     text = spell(record)
     try:
         rewrite(place / RECORD, lambda _: text)
@@ -178,18 +178,19 @@ def keep(place: Path, record: Record) -> None:
 
 
 def install(folder: Path, manifest: Manifest, files: Files, reads_only: Iterable[str]) -> Path:
-    """Puts the files of a plugin in its place, and keeps that they were taken; returns the place. Raises SetupError."""
+    """Writes the files of a plugin and the record that the person took them; returns its place. Raises SetupError."""
     place = folder / FOLDER / manifest.name
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Without its record it is nobody's: half of it is never run.
+        # A plugin without a record never runs, so no half of one does.
         (place / RECORD).unlink(missing_ok=True)
         shutil.rmtree(place / FILES, ignore_errors=True)
         for relative, file in files.items():
             target = place / FILES / relative
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.data)
-            # Nobody else comes into its place; but in a container of root's the plugin is another user than root.
+            # Only the person can enter the plugin's place; but root's container runs the plugin as another user than
+            # root.
             target.chmod(0o755 if file.executable else 0o644)
             for above in target.relative_to(place).parents:
                 (place / above).chmod(0o755 if above.parts else 0o700)
@@ -201,7 +202,7 @@ def install(folder: Path, manifest: Manifest, files: Files, reads_only: Iterable
 
 
 def remove(folder: Path, name: str) -> bool:
-    """Takes a plugin away; returns whether there was one. Raises OSError."""
+    """Removes a plugin; returns whether there was one. Raises OSError."""
     place = folder / FOLDER / name
     if not os.path.lexists(place):
         return False

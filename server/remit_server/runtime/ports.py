@@ -42,7 +42,7 @@ class AgentRuntime(Protocol):
         """Run one turn. The same ids again give the same result, without running again.
 
         Cancelling the awaiting task cancels the turn, which still emits its `run_completed`. With `taken_up` another
-        process had begun it: it begins again, and says so, where that one only read, else it ends.
+        process had begun the turn: if that one only read, the turn begins again and says so, otherwise it ends.
         """
         ...
 
@@ -54,7 +54,7 @@ class AgentRuntime(Protocol):
         ...
 
     async def complete(self, path: str, text: str, offset: int) -> str | None:
-        """Returns what could stand at an offset of an open document; None where nothing is offered.
+        """Returns what could stand at an offset of an open document, or None if nothing is offered.
 
         Cancelling the awaiting task stops the model.
         """
@@ -62,7 +62,7 @@ class AgentRuntime(Protocol):
 
     @property
     def sessions(self) -> SessionFolder:
-        """The sessions of this workspace, which others may write too."""
+        """The sessions of this workspace, which other processes may write, too."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class AgentRuntime(Protocol):
 
     @property
     def tools(self) -> ExternalTools:
-        """The tools that there are, the person's own among them."""
+        """All tools, the person's own included."""
         ...
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
@@ -88,51 +88,51 @@ class AgentRuntime(Protocol):
         ...
 
     def send_to_background(self, session_id: str) -> str:
-        """Has the command that a turn of this session waits for go on in the background; returns its id there.
+        """Makes the command that a turn of this session waits for go on in the background; returns its id there.
 
-        Raises ToolError where none runs, or this one has to stay.
+        Raises ToolError if no command runs, or if it has to stay in the foreground.
         """
         ...
 
     def withdraw(self, approval_id: str, why: str) -> bool:
-        """Take a pending approval back, which is a no, and tell the model why; False where it is not pending."""
+        """Take a pending approval back, which counts as a no, and tell the model why; False if it is not pending."""
         ...
 
     def proposed(self, approval_id: str, path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:
-        """Returns the texts of a file that a pending approval is about, without what is left out; None where it is
-        not."""
+        """Returns the texts of a file that a pending approval is about, without what is left out; None if it is about
+        no such file."""
         ...
 
     def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
         """Returns what a status bar shows: mode and state of the named session, else of the last used one, and the
-        model of the session's next message, which is `model` where the person just chose it.
+        model of the session's next message, which is `model` if the person just chose it.
         """
         ...
 
     async def recall(self, session_id: str) -> None:
-        """Have `status` tell where a session that was kept stands, before its first turn here (FLW-12)."""
+        """Make `status` show the position of a kept session, before its first turn here (FLW-12)."""
         ...
 
     def budget(self) -> tuple[str, ...]:
-        """Returns how the coverage budget stands, in sentences. Raises RemitError where its file cannot be read."""
+        """Returns how the coverage budget stands, in sentences. Raises RemitError if its file cannot be read."""
         ...
 
     def edits(self, session_id: str, asked: EditsAsked | None = None) -> EditsAsked:
-        """Returns when the session asks about edits; with `asked` it does so from now on: `each` and `turn` from its
-        next turn (APP-10), `allow` at once (APP-15).
+        """Returns when the session asks about edits, after setting it to `asked`: `each` and `turn` from its next turn
+        on (APP-10), `allow` at once (APP-15).
 
-        Raises ToolError (`audit_broken`) where that cannot be recorded: then nothing has changed.
+        Raises ToolError (`audit_broken`) if that cannot be recorded, and changes nothing then.
         """
         ...
 
     async def model_stats(self) -> ModelStats | None:
-        """Returns what the local model's process holds and has done; None where there is none."""
+        """Returns the figures of the local model's process, or None if there is none."""
         ...
 
     async def reload(self) -> tuple[Notice, ...]:
-        """Have policy and configuration count as their files are now. What cannot be used leaves what was before.
+        """Put policy, configuration and own tools in force as their files are now. What cannot be used stays as it was.
 
-        Empty where there is nothing to tell that was not told before.
+        Returns what there is to tell that was not told before.
         """
         ...
 

@@ -1,5 +1,5 @@
-"""What every transport asks: turns with idempotent ids, and cancelling them; answers; status; settings that change
-(AGT-06).
+"""The runtime, which every transport calls: it runs and cancels turns, whose ids are idempotent, takes answers, tells
+its status, and takes up changed settings (AGT-06).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class RunningTurn:
 class Runtime:
     """The transport-free core: takes requests, streams events, gives results.
 
-    `dispatcher` is what every call of a turn goes through.
+    Every call of a turn goes through `dispatcher`.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class Runtime:
         return sum(not turn.task.done() for turn in self._turns.values())
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: TakenUp | None = None) -> RunResult:
-        """Run one turn; see `AgentRuntime.run`. Raises RemitError where the ids were used for another request."""
+        """Run one turn; see `AgentRuntime.run`. Raises RemitError if the ids were used for another request."""
         key = (request.session_id, request.turn_id)
         known = self._turns.get(key)
-        if known is not None and taken_up is not None:  # it was lost to another process, which is gone too
+        if known is not None and taken_up is not None:  # another process took the turn over, and is gone too
             await asyncio.wait([known.task])
             known, taken_up = None, replace(taken_up, here=False)
         if known is not None and known.request != request:
@@ -129,7 +129,7 @@ class Runtime:
             return await asyncio.shield(known.task)
         except asyncio.CancelledError:
             known.task.cancel()
-            # However often the waiting is cancelled, the answer comes after `run_completed`.
+            # Wait on even if this wait is cancelled again, so that the caller goes on only after `run_completed`.
             while not known.task.done():
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.wait([known.task])
@@ -161,7 +161,8 @@ class Runtime:
             if session_id in (None, session) and turn_id in (None, name) and not turn.task.done()
         ]
         for task in matching:
-            # A task that is cancelled before its first step never says how it ended; that step comes before this call.
+            # By then the task has made its first step; if it were cancelled before that, it would never say how it
+            # ended.
             asyncio.get_running_loop().call_soon(task.cancel)
         return len(matching)
 
@@ -221,7 +222,7 @@ class Runtime:
         return () if session is None else self.dispatcher.parts.processes.of(session.memory.session_id).all()
 
     async def recall(self, session_id: str) -> None:
-        """Have `status` know a kept session; see `AgentRuntime.recall`."""
+        """Load a kept session so that `status` shows it; see `AgentRuntime.recall`."""
         await self._sessions.recall(session_id)
         self._forget_old()
 
@@ -230,20 +231,20 @@ class Runtime:
         return tell_budget(read_account(self._settings.coverage_file), self._settings.workflow.thresholds)
 
     def edits(self, session_id: str, asked: EditsAsked | None = None) -> EditsAsked:
-        """When the session asks about edits; see `AgentRuntime.edits`."""
+        """Returns when the session asks about edits, after setting it to `asked`; see `AgentRuntime.edits`."""
         if asked is not None:
             self._sessions.set_edits(session_id, asked)
             self._forget_old()
         return self._sessions.edits_of(self._sessions.known(session_id))
 
     async def model_stats(self) -> ModelStats | None:
-        """Returns what the local model's process holds and has done; None where there is none."""
+        """Returns the figures of the local model's process, or None if there is none."""
         provider = self._runner.agent.provider
         stats = await provider.stats() if isinstance(provider, LocalEngine) else None
         return None if stats is None else ModelStats(**asdict(stats))
 
     async def reload(self) -> tuple[Notice, ...]:
-        """Have policy, configuration and the person's own tools count as they are now, where they can be used."""
+        """Put policy, configuration and the person's own tools in force as they are now, unless they cannot be used."""
         if self._closed:
             return ()
         found = await self._live.reload(), await self._configured.reload(), await self._reload_tools()
@@ -254,7 +255,7 @@ class Runtime:
         return Notice(not self.tools.problems, self.tools.told()) if changed else None
 
     def put_settings(self, settings: Settings) -> None:
-        """Have the next turns take their limits, and their model, from these settings."""
+        """Make the next turns use the limits and the model of these settings."""
         self._runner.agent = replace(
             self._runner.agent,
             provider=self._models.get(),
@@ -263,7 +264,7 @@ class Runtime:
         )
 
     def retire(self, models: Sequence[ModelProvider]) -> None:
-        """Close models that no later turn asks, once the turns that run now have ended."""
+        """Close models that no later turn uses, after the turns that run now have ended."""
         running = [turn.task for turn in self._turns.values() if not turn.task.done()]
 
         async def close() -> None:
@@ -303,7 +304,7 @@ class Runtime:
         self._close_resources()
 
     def _forget_old(self) -> None:
-        """Drop the oldest finished turns and idle sessions beyond what is remembered."""
+        """Drop the oldest finished turns and idle sessions above the numbers that are kept."""
         finished = [key for key, turn in self._turns.items() if turn.task.done()]
         for key in finished[: max(0, len(self._turns) - REMEMBERED_TURNS)]:
             del self._turns[key]

@@ -1,4 +1,4 @@
-"""Where a server works and keeps things, and its limits (AGT-07). Security settings come from the person only."""
+"""The settings of a server: its places, and the configuration (AGT-07). Security settings come from the person only."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from remit_server.sandbox.scheduled import AtOnce
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"
 PROGRAMS = "programs.yaml"
-"""The name of a file of rows of programs, the person's and a project's: each lies beside a policy file."""
+"""The name of a file with rows of programs, of the person or of a project; each lies beside a policy file."""
 VARIABLES = (
     *(variable_of(*key) for key in KEYS),
     *("REMIT_CONFIG_DIR", "REMIT_STATE_DIR", "REMIT_DATA_DIR", "REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE"),
     *("REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY", "REMIT_HOOK_RESIDENT"),
     *("REMIT_QUEUE_USER", "REMIT_QUEUE_PASSWORD", "REMIT_QUEUE_TOKEN", "REMIT_QUEUE_CREDENTIALS"),
 )
-"""Every variable of the environment that is a setting. Those without a key in a file are outside of that chain: where
-things are kept, what isolates, and what a served model is asked with."""
+"""Every environment variable that is a setting. Those without a key in a configuration file say where things are kept,
+what isolates commands, and how model servers and queues are reached."""
 
-# Of Remit's own tests, and of what runs in its sandbox.
+# Variables of Remit's own tests, and of programs in its sandbox.
 _TESTED_WITH = (
     *("REQUIRE_E2E", "CODE_SERVER", "SERVER", "VSIX", "CHROMIUM", "SHOTS", "PROMPT", "CHOICE", "REPORT"),
     *("LLAMA_SERVER", "CHAT_TEMPLATES", "GENERATIONS"),
@@ -45,10 +45,10 @@ _OTHERS = frozenset(f"REMIT_{name}" for name in _TESTED_WITH)
 class Settings:
     """What one server was started with.
 
-    `config` are the person's settings. `state` holds the audit database of this workspace, outside the workspace,
-    where no tool can write; `data`, where it is not beside it, the checkpoints. `trusted` says whether what the folder
-    brings counts, None where nobody was asked; `unknown` says which variables look like settings and are none.
-    `opened_as` is the workspace's path as it was given, where it leads through a link.
+    `config` has the person's settings. `state` holds the audit database of this workspace, outside the workspace, where
+    no tool can write; `data` has the checkpoints, None for a folder beside `state`. `trusted` says whether the files
+    that the folder brings count, None if nobody was asked; `unknown` tells which variables look like settings but are
+    none. `opened_as` is the workspace's path as it was given, if that leads through a link.
     """
 
     workspace: Path
@@ -61,7 +61,7 @@ class Settings:
     unknown: tuple[str, ...] = ()
     opened_as: Path | None = None
     workflow: WorkflowOptions = field(init=False, repr=False, compare=False)
-    """What is set of the workflow beside its mode: made once, for each call reads it."""
+    """The settings of the workflow except its mode; made once, because each call reads them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workflow", workflow_options(self.config))
@@ -84,7 +84,7 @@ class Settings:
     def with_config(self, **sections: Mapping[str, Any]) -> Settings:
         """Returns these settings with some of the configuration replaced, section by section.
 
-        Raises pydantic's ValidationError for what no setting takes.
+        Raises pydantic's ValidationError for a value that a setting does not take.
         """
         values = self.config.model_dump(exclude_unset=True)
         merged = values | {name: values.get(name, {}) | dict(given) for name, given in sections.items()}
@@ -112,33 +112,34 @@ class Settings:
 
     @property
     def person_rules(self) -> Path:
-        """The person's rules that are programs, beside their policy file; a workspace has none."""
+        """The folder of the person's extension rules, beside their policy file; a workspace has none."""
         return self.person_policy.parent / "rules"
 
     @property
     def person_permissions(self) -> Path:
-        """The person's standing answers, beside their policy."""
+        """The file of the person's standing answers, beside their policy."""
         return self.person_policy.with_name("permissions.yaml")
 
     @property
     def person_programs(self) -> Path:
-        """What the person says of programs, beside their policy."""
+        """The person's file with rows of programs, beside their policy."""
         return self.person_policy.with_name(PROGRAMS)
 
     @property
     def project_programs(self) -> Path:
-        """What the workspace says of programs, which may only tighten."""
+        """The workspace's file with rows of programs, which may only tighten."""
         return self.project_policy.with_name(PROGRAMS)
 
     @property
     def own_paths(self) -> tuple[str, ...]:
-        """Remit's own files and folders that lie in the workspace, under whatever name, relative to it."""
+        """The real paths of Remit's own files and folders in the workspace, relative to it."""
         files = [self.person_policy, self.person_permissions, self.person_programs, self.audit_database]
         files += [record] if (record := self.config.model.record) is not None else []
         folders = (self.person_policy.parent, self.state, self.data_folder)
         root = os.path.realpath(self.workspace)
         real = (os.path.realpath(path) for path in (*files, *folders))
-        # What the workspace itself lies in is not to be kept from writing; the files in it are.
+        # A folder that contains the workspace is left out, because all of the workspace would count as Remit's own
+        # then.
         inside = {os.path.relpath(path, root) for path in real if path.startswith(f"{root.rstrip('/')}/")}
         return tuple(sorted(inside))
 
@@ -156,8 +157,8 @@ class Settings:
     def of_places(workspace: Path, environment: Mapping[str, str] | None = None) -> Settings:
         """Returns where everything of `workspace` is, with the default of every setting: no configuration is read.
 
-        `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders. Raises SetupError where the
-        workspace is no folder.
+        `REMIT_STATE_DIR`, `REMIT_DATA_DIR` and `REMIT_CONFIG_DIR` move the folders. Raises SetupError if the workspace
+        is no folder.
         """
         env = os.environ if environment is None else environment
         root = existing_folder(workspace)
@@ -177,11 +178,12 @@ class Settings:
         model: str | None = None,
         editor: Mapping[Key, Any] | None = None,
     ) -> Settings:
-        """Settings for `workspace` from configuration files and `REMIT_*` variables; `model` wins over both (CFG-01).
+        """Returns the settings for `workspace` from configuration files and `REMIT_*` variables; `model` wins over both
+        (CFG-01).
 
-        `editor` are those that an editor has and may set.
+        `editor` has the values of the settings that an editor may set.
 
-        Raises SetupError where the workspace is no folder, or a value is none of those that its setting takes.
+        Raises SetupError if the workspace is no folder, or a setting does not take its value.
         """
         env = os.environ if environment is None else environment
         found = Settings.of_places(workspace, env)
@@ -194,14 +196,15 @@ Part = TypeVar("Part")
 
 
 def _pick(kind: type[Part], *sections: Section, **instead: Any) -> Part:
-    """Returns a part's options: of each field what is set under its name, or what is given `instead`."""
+    """Returns a part's options: for each field the value set under its name in a section, or the one given in
+    `instead`."""
     names = {each.name for each in fields(cast("Any", kind))}
     set_there = {name: getattr(each, name) for each in sections for name in names & type(each).model_fields.keys()}
     return kind(**{**set_there, **instead})
 
 
 def workflow_options(form: ConfigForm) -> WorkflowOptions:
-    """Returns what is set of the workflow beside its mode."""
+    """Returns the settings of the workflow except its mode."""
     hosts = tuple(dict.fromkeys(map(parse_endpoint, form.workflow.test_hosts)))
     prefix = form.git.message_prefix or ""
     return _pick(WorkflowOptions, form.workflow, form.git, test_hosts=hosts, message_prefix=prefix)
@@ -213,7 +216,7 @@ def engine_options(form: ConfigForm) -> EngineOptions:
 
 
 def existing_folder(workspace: Path) -> Path:
-    """Returns the workspace with its symlinks resolved. Raises SetupError where it is no readable folder."""
+    """Returns the workspace with its symlinks resolved. Raises SetupError if it is no readable folder."""
     try:
         root = workspace.resolve(strict=True)
     except OSError as error:
@@ -228,8 +231,8 @@ def existing_folder(workspace: Path) -> Path:
 
 
 def path_through_links(workspace: Path, root: Path, environment: Mapping[str, str]) -> Path | None:
-    """Returns the absolute path by which a person knows `root`, if it is another one: as given, below where their shell
-    is."""
+    """Returns the absolute path by which the person knows `root`: as given, below the folder that their shell is in.
+    None if that is `root` itself."""
     try:
         here, shell = Path.cwd(), Path(environment.get("PWD", ""))
     except OSError:  # the folder that this was started in is gone
@@ -241,7 +244,7 @@ def path_through_links(workspace: Path, root: Path, environment: Mapping[str, st
 
 
 def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns a sentence for each variable that is spelled like a setting and is none, with the nearest that is one."""
+    """Returns a sentence for each variable that looks like a setting but is none, with the nearest one that is."""
     from difflib import get_close_matches
 
     found: list[str] = []

@@ -1,4 +1,4 @@
-"""Where skills lie, and which of them count: the person's, and those of a project that the person trusts (TOOL-19)."""
+"""Finds skills: the person's, and those of a project that the person trusts (TOOL-19)."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from remit_server.workspace.content.text import Text
 from remit_server.workspace.paths.workspace_path import Workspace
 
 OWN_FOLDER = "skills"
-"""Beside the person's policy."""
+"""The folder beside the person's policy."""
 
 HOME_FOLDERS = (".agents/skills", ".claude/skills")
 _MOST = 200
-"""Skills of a folder that are looked at."""
+"""Skills of a folder that are looked at, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundSkills:
-    """The skills that count, by name, and what cannot be used, in words."""
+    """The skills that count, and what cannot be used, in words."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
@@ -47,8 +47,8 @@ class FoundSkills:
 
 @dataclass(frozen=True, slots=True)
 class SkillFolders:
-    """Finds skills. `trusts` says whether the workspace's count, `may_read` whether policy lets a file of it be read:
-    of what it does not, nothing is told."""
+    """Finds skills. `trusts` returns whether the workspace's skills count, `may_read` whether policy lets a file of the
+    workspace be read; a skill that it does not let be read is not mentioned at all."""
 
     person: Sequence[Path]
     workspace: Workspace
@@ -57,12 +57,12 @@ class SkillFolders:
     version: Callable[[], str] = field(default=str)
 
     def stamp(self) -> tuple[object, ...]:
-        """Returns what tells whether anything has changed."""
+        """Returns a value that changes with the skill files, the trust and the policy."""
         places = (place for _, place in self._places())
         return (self.trusts(), self.version(), *(stamp_of(place / SKILL_FILE) for place in places))
 
     def find(self) -> FoundSkills:
-        """Reads what is said of each. The first of a name counts, and the person's come first."""
+        """Reads the front matter of each skill. Of several with one name the first counts; the person's come first."""
         trusts, found, problems = self.trusts(), dict[str, Skill](), list[str]()
         seen: set[str] = set()
         for of, place in self._places():
@@ -93,13 +93,13 @@ class SkillFolders:
         )
 
     def _inside(self, real: str) -> str | None:
-        """Returns where a folder lies in the workspace; None where it lies elsewhere."""
+        """Returns the path of a folder relative to the workspace, or None if it lies elsewhere."""
         root = str(self.workspace.root)
         inside = real == root or real.startswith(f"{root.rstrip('/')}/")
         return os.path.relpath(real, root) if inside else None
 
     def _read(self, of: Origin, place: Path, real: str, inside: str | None) -> Skill | None:
-        """Returns a skill, None where policy does not let it be read. Raises RemitError where it cannot be used."""
+        """Returns a skill, or None if policy does not let it be read. Raises RemitError if it cannot be used."""
         if inside is not None:
             if not self.may_read(os.path.normpath(f"{inside}/{SKILL_FILE}")):
                 return None
@@ -120,12 +120,12 @@ class SkillFolders:
 
 
 def person_folders(config: Path) -> tuple[Path, ...]:
-    """Returns the folders of the person's skills, the first of which goes before the others."""
+    """Returns the folders of the person's skills; a skill in an earlier one counts before one in a later one."""
     return (config / OWN_FOLDER, *(Path.home() / name for name in HOME_FOLDERS))
 
 
 def policy_reads(policy: Callable[[], Policy]) -> Callable[[str], bool]:
-    """Returns what says whether policy, as it is by then, lets a model read a path, be it after a question."""
+    """Returns a function that tells whether policy, when called, lets a model read a path, if need be after asking."""
     tags = tags_of("model", READ_SKILL)
 
     def may_read(path: str) -> bool:
@@ -136,7 +136,7 @@ def policy_reads(policy: Callable[[], Policy]) -> Callable[[str], bool]:
 
 
 def summed_up(problems: Sequence[str]) -> Iterable[str]:
-    """Returns what is said when a session begins: the person may have brought many from elsewhere."""
+    """Returns the problems to tell when a session begins: several as one, because a person may bring many skills."""
     if len(problems) <= 1:
         return problems
     return (f"{len(problems)} skills cannot be used; `remit skill list` says why",)

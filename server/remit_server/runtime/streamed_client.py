@@ -1,7 +1,7 @@
-"""One client that runs turns by messages, whatever carries them: lines on a pipe, or a WebSocket (TRN-01, TRN-03).
+"""One client that runs turns by messages, over lines on a pipe or a WebSocket (TRN-01, TRN-03).
 
-Every message is answered, by as many messages as it takes, and what one reader does not take holds up no turn. Absent:
-bytes and connections, which the transports know.
+Every message is answered, by one or more messages, and a slow reader holds up no turn. Absent: bytes and connections,
+which the transports know.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ Send = Callable[[ServerMessage], Awaitable[None]]
 
 @dataclass(slots=True)
 class StreamAnswers:
-    """How the client of a stream is asked: by its events, until it sends nothing any more; `session` says yes to every
-    question, `never` to none."""
+    """How the client of a stream is asked: by its events, until it stops sending. With `approving` as `session` every
+    question is answered yes, with `never` every one no."""
 
     approving: Approving = "ask"
 
     @property
     def style(self) -> AskingStyle:
-        """How a question is put from now on."""
+        """How questions are asked from now on."""
         styles: dict[Approving, AskingStyle] = {"ask": "stream", "never": "never", "session": "beforehand"}
         return styles[self.approving]
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Returns the yes to exactly this question that was given beforehand."""
+        """Returns the yes that was given beforehand, for exactly this question."""
         return ApprovalAnswer(approval_id=question.approval_id, decision="allow", digest=question.digest)
 
 
 def read_message(data: bytes) -> ClientMessage | ErrorPayload:
-    """Reads one message, else returns the error that its sender is told."""
+    """Returns the message, or the error to send if it cannot be used."""
     what = "this message was not used"
     if has_too_many_values(data):
         return refuse_request(what, "it holds too many values", "send less in one message")
@@ -73,7 +73,7 @@ def read_message(data: bytes) -> ClientMessage | ErrorPayload:
 
 
 class StreamedClient:
-    """One connected client. `send` writes one message, and waits where the reader is slow."""
+    """One connected client. `send` writes one message, and waits while the reader is slow."""
 
     def __init__(self, runtime: AgentRuntime, turns: TurnStreams, send: Send, approving: Approving = "ask") -> None:
         self._runtime, self._turns, self._send = runtime, turns, send
@@ -83,8 +83,8 @@ class StreamedClient:
         self.shut_down = asyncio.Event()
 
     def take(self, data: bytes) -> asyncio.Task[None] | None:
-        """Handles one message; the task ends when it is answered. None: its answer takes as long as a turn, and what
-        comes after it may be what that waits for."""
+        """Handles one message; the task ends when it is answered. Returns None for a message whose answer takes as long
+        as a turn, because the turn may wait for a later message."""
         message = read_message(data)
         if isinstance(message, ErrorPayload):
             return self._begin(self._refuse(None, message))
@@ -98,9 +98,9 @@ class StreamedClient:
         return task
 
     async def finish(self) -> None:
-        """Handles the end of what the client sends: what runs goes on and is sent, and nobody is asked any more.
+        """Handles the end of the client's messages: running turns go on and are sent, but nobody is asked any more.
 
-        After a `shutdown` what runs was told to end.
+        After a `shutdown` the running turns have been cancelled.
         """
         self._answers.approving = "never" if self._answers.approving == "ask" else self._answers.approving
         for approval_id in tuple(self._unanswered):
@@ -109,7 +109,7 @@ class StreamedClient:
             await asyncio.wait(tuple(self._working))
 
     async def close(self) -> None:
-        """Stops sending. Turns go on: they are the runtime's."""
+        """Stops sending. The turns go on, because they are the runtime's."""
         for task in tuple(self._working):
             task.cancel()
         while self._working:
@@ -128,7 +128,7 @@ class StreamedClient:
             await self._refuse(message.id, payload)
 
     async def _answer(self, message: ClientMessage) -> None:
-        """Answers a message. Raises RemitError where there is no answer but why not."""
+        """Answers a message. Raises RemitError if there is nothing to answer but an error."""
         answered = ServerMessage(id=message.id)
         if message.run is not None:
             for notice in await self._runtime.reload():

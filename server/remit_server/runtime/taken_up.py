@@ -1,7 +1,7 @@
-"""Turns that another process began, and did not end (TRN-33): what it did is read off its records, never guessed.
+"""Takes up turns that another process began and did not end (TRN-33), by its records and without a guess.
 
-Reading may be done again. Whatever else had been begun is not: such a turn ends here, as one of which nobody knows how
-far it came. A living process is told from one that is gone by a file that it keeps locked.
+A turn that had only read begins again. A turn that had begun anything else ends here, with the error that its outcome
+is unknown. A living process is told from one that is gone by a file that it keeps locked.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ from remit_server.sessions.session_file import SessionError, read_session
 
 @dataclass(frozen=True, slots=True)
 class TakenUp:
-    """A turn that another process began, and of which `after` events were told. `here`: that process kept its records
-    where this one does."""
+    """A turn that another process began, of which `after` events were told. `here` is whether that process kept its
+    records where this one does."""
 
     after: int
     here: bool
 
 
 def find_end(taken: TakenUp, request: RunRequest, settings: Settings) -> Outcome | None:
-    """Returns how a turn that was taken up ends without running again; None where it had only read, and begins
-    again."""
+    """Returns how a taken-up turn ends without running again, or None if it had only read and begins again."""
     if not taken.here:
         return _interrupted("it was begun where this worker cannot see what was done")
     ended = _kept_end(request, settings)
@@ -74,7 +73,7 @@ def _interrupted(known: str) -> Outcome:
 
 @contextmanager
 def hold_turn(folder: Path, name: str) -> Generator[bool]:
-    """Holds a turn, and yields whether that was possible: a living process may hold it. Raises OSError."""
+    """Holds a turn, and yields whether that succeeded; False if a living process holds it. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / hashlib.sha256(name.encode()).hexdigest()[:32]
     locked = _lock(path)
@@ -100,4 +99,4 @@ def _lock(path: Path) -> int | None:
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(fd), path.lstat()):
                 return fd
-        os.close(fd)  # whoever had it ended its turn just now
+        os.close(fd)  # the process that held the lock has just removed the file, so try again

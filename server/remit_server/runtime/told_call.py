@@ -1,5 +1,5 @@
-"""One past call: found by its id or by the number of any of its records (AUD-05), and told: who decided, what was
-answered and by whom, and how it would be decided now (AUD-04).
+"""Finds one past call by its id or by the number of any of its records (AUD-05), and describes it: who decided, what
+was answered and by whom, and how it would be decided now (AUD-04).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from remit_server.runtime.settings import Settings
 
 
 def find_call(database: Path, named: str) -> CallRecords:
-    """Returns the call. Raises SetupError (`not_found`) where there is none, or more than one of that id."""
+    """Returns the call. Raises SetupError (`not_found`) if there is none, or more than one of that id."""
     match _find_calls(database, named):
         case (call,):
             return call
@@ -55,7 +55,7 @@ def _by_number(database: Path, number: int) -> tuple[CallRecords, ...]:
     calls = calls_of(_records(database, own))
     if exact := tuple(call for call in calls if number in call.numbers):
         return exact
-    # Of a token, or of a sandbox: it is about the last call of this id that had begun.
+    # A record of a token or a sandbox belongs to the last call of this id that had begun before it.
     begun = tuple(call for call in calls if min(call.numbers) < number)
     return begun[-1:] or calls[:1]
 
@@ -68,12 +68,12 @@ def _records(database: Path, wanted: AuditFilter) -> Sequence[AuditRecord]:
 
 
 Style = Callable[[str, str], str]
-"""Gives a text a style, where what shows it has styles."""
+"""Takes a text and a style; returns the text in that style, or unchanged if the output has no styles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The decision that policy would make on the call now; `cannot` says why it cannot be asked."""
+    """The decision that policy would make on the call now; `cannot` says why policy cannot decide it."""
 
     decision: Decision | None = None
     differs: bool = False
@@ -82,19 +82,19 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class AskedByAgent:
-    """The `agent` was told to ask its person; `allowed` says that the call ran after that."""
+    """The `agent` was told to ask its person; `allowed` says whether the call ran after that."""
 
     agent: str
     allowed: bool
 
     @property
     def answer(self) -> str:
-        """What that says of the person's answer."""
+        """The person's answer, as far as it can be known."""
         return "allow" if self.allowed else "not known"
 
 
 def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], Policy] = lambda policy: policy) -> Now:
-    """Returns how the call would be decided now, by the policy that `choose` makes of the one in force."""
+    """Returns how the call would be decided now, by the policy that `choose` returns for the one in force."""
     past = past_call(call.announced)
     if isinstance(past, str):
         return Now(cannot=f"it was {past}")
@@ -108,7 +108,7 @@ def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], 
 
 
 def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) -> Iterator[str]:
-    """Yields the lines that tell of a call."""
+    """Yields the lines that describe a call."""
     event = call.announced.event
     what = ", ".join(dict.fromkeys(about(action) for action in recorded_actions(event)))
     yield f"{style(event.tool_name or '-', 'bold')} {what or visible_again(event.input_summary, 'show')}"
@@ -145,7 +145,7 @@ def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) 
 
 
 def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
-    """Returns the same for machines."""
+    """Returns the description of a call for machines."""
     event, asked = call.announced.event, asked_by_agent(call)
     return {
         "number": call.announced.number,
@@ -207,8 +207,8 @@ def answers_of(call: CallRecords) -> list[dict[str, str]]:
 
 
 def asked_by_agent(call: CallRecords) -> AskedByAgent | None:
-    """Returns how another agent's own question to its person ended (HOK-08); None where none was to be asked. That its
-    person said yes shows by the call's end: an agent tells of one only where it ran."""
+    """Returns how another agent's own question to its person ended (HOK-08), or None if there was none. If the call has
+    an outcome, the person said yes, because an agent reports the end only of a call that ran."""
     told = call.announced.event.metadata
     if told.get(TOLD) != "ask":
         return None

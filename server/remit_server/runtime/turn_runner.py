@@ -1,4 +1,4 @@
-"""One turn from its request to its result: the work, what cuts it short, and what is kept and told of it (AGT-06)."""
+"""Runs one turn from its request to its result: its work, its limits, its records and its events (AGT-06)."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class TurnRunner:
-    """Runs the turns of one workspace, those of one session one after the other; `agent` is what the next one asks.
+    """Runs the turns of one workspace, the turns of one session one after the other; `agent` answers the next turn.
 
-    Invariant: a turn's last event is `run_completed`, exactly once, whatever ends it. Of the `warnings` so many were
-    `warned` of.
+    Invariant: a turn's last event is `run_completed`, exactly once, however the turn ends. `warned` is how many of the
+    `warnings` have been shown.
     """
 
     configured: LiveSettings
@@ -77,7 +77,7 @@ class TurnRunner:
         return self.configured.now
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: TakenUp | None) -> RunResult:
-        """Runs one turn to its end, and returns its result; nothing is raised."""
+        """Runs one turn to its end, and returns its result; raises nothing."""
         session = self.sessions.open(request.session_id)
         named = request.policy.allow_tools if request.policy else None
         allowed = None if named is None else frozenset(named)
@@ -116,7 +116,7 @@ class TurnRunner:
             session.turn_lock.release()
 
     def _record_run(self, kind: AuditKind, turn: Turn, **metadata: str) -> None:
-        """Audits that a turn begins or has ended. Where nothing can be recorded, its calls are refused one by one."""
+        """Audits that a turn begins or has ended. If the audit fails, the turn goes on, and its calls are refused."""
         parts = self.dispatcher.parts
         try:
             parts.audit.write(run_event(kind, turn, parts.rulebook.policy.version, metadata))
@@ -167,7 +167,7 @@ class TurnRunner:
         processes = self.dispatcher.parts.processes.of(turn.session_id)
         processes.take_up(session.started)
         processes.attach(turn)
-        if kept and not session.conversation.messages:  # it is new, and one more
+        if kept and not session.conversation.messages:  # a new session, which may be one too many
             limits = self._settings.config.sessions
             await asyncio.to_thread(SessionFolder(self._settings.session_folder).prune, limits.days, limits.count)
         if kept:
@@ -194,14 +194,14 @@ class TurnRunner:
         return judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
 
     def _decides_rest(self, part: CallInput) -> bool:
-        """Tells whether what follows in the request was meant for what this call leads to: a mode, a review."""
+        """Returns whether the rest of the request depends on this call, because its tool sets a mode or reviews."""
         tool = self.dispatcher.parts.tools.get(canonical_tool(part.tool))
         return tool is not None and tool.effect is Effect.CONTROL
 
     def _choose_model(self, request: RunRequest, session: Session) -> Agent:
         """Returns the agent with the session's model, which the person may have switched with this request (AGT-13).
 
-        Raises SetupError for a reference that means no model; the session keeps its own then.
+        Raises SetupError for a reference that names no model; the session then keeps its model.
         """
         provider = self.models.get(request.model or session.model)
         if request.model is not None and request.model != session.model:
@@ -212,7 +212,7 @@ class TurnRunner:
     async def _attach(
         self, part: TextInput, number: int, request: RunRequest, session: Session, turn: Turn
     ) -> Attached:
-        """Reads what goes with a message (AGT-12)."""
+        """Reads what goes with a message: instructions, attachments and, in strict mode, the state (AGT-12)."""
         reader = Reader(self.dispatcher, turn, f"{turn.turn_id}-{number}")
         shown = [request.context.open_document] if request.context and request.context.open_document else []
         named = [each.path for each in part.attachments if isinstance(each, FileAttachment | SelectionAttachment)]
@@ -225,7 +225,7 @@ class TurnRunner:
         return replace(attached, texts=told.texts + attached.texts + workflow)
 
     def _warn(self, turn: Turn, session: Session) -> None:
-        """Say once what maintaining the audit log has found since the last turn, and what is wrong with the session."""
+        """Warns once of each problem of the session, and of each of `warnings` since the last turn."""
         for message in session.take_problems():
             turn.warn(message)
         found = self.warnings()
@@ -234,21 +234,21 @@ class TurnRunner:
         self.warned = len(found)
 
     def _warn_of_other_model(self, request: RunRequest, session: Session, now: str, turn: Turn) -> None:
-        """Say that another model than before goes on with a session, unless the person just chose it (CLI-18)."""
+        """Warns that another model than before continues a session, unless the person just chose it (CLI-18)."""
         before, answers = session.answered_by, any(isinstance(part, TextInput) for part in request.parts)
         if answers and session.model is None and before not in (None, now):
             turn.warn(f"another model continues this session: `{now}`, after `{before}`")
 
     def flush_audit(self) -> None:
-        """Writes what waits: whoever is told that a turn has ended finds all of it in the log."""
+        """Writes the waiting audit records, so that a client that learns of the end finds all of them in the log."""
         try:
             self.dispatcher.parts.audit.flush()
         except AuditError as error:
             log.warning("the last audit records wait to be written: %s: %s", error.what, error.why)
 
     async def _own_call(self, part: CallInput, number: int, session: Session, turn: Turn) -> bool:
-        """Returns a call of the person's own, or of another agent's model (EDI-11): declared, dispatched and audited
-        like any other. The model is told of it with its next request. Returns whether it was carried out."""
+        """Makes a call of the person's own, or of another agent's model (EDI-11): declared, dispatched and audited like
+        any other. The model is told of it with its next request. Returns whether it was carried out."""
         turn.begin_step()
         turn.caller = "human" if part.by == "person" else "agent"
         turn.own_call = True
@@ -290,6 +290,6 @@ class TurnRunner:
             if result.error is not None:
                 turn.emit(ErrorEvent(**turn.stamp(), error=result.error))
             turn.emit(RunCompleted(**turn.stamp(), result=result))
-        except Exception:  # the client is gone; the result still answers whoever asks for this turn again
+        except Exception:  # the client is gone; the result still answers a later request for this turn
             log.warning("the client of turn %s is gone", turn.turn_id)
         return result

@@ -1,7 +1,7 @@
-"""The turns of one runtime as clients read them that may go away and come back: by number, from any event on (TRN-02).
+"""Streams the turns of one runtime to clients that may go away and come back, from any event number on (TRN-02).
 
-A turn belongs to nobody's connection: it goes on when its reader is gone. Events are kept while the turn runs, and of
-the last turns after that; a reader takes them at its own pace, and holds up nobody.
+A turn belongs to no connection: it goes on when its reader is gone. Events are kept while the turn runs, and those of
+the last ended turns after that; a reader takes them at its own pace, and holds up nobody.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ KEPT_TURNS = 32
 
 @dataclass(eq=False, slots=True)
 class TurnStream:
-    """One turn: its events so far, and how it ended. `task` ends with its result, or with the error of what was no
-    turn. Of one that was taken up, `told` events are elsewhere."""
+    """One turn: its events so far, and its `task`, which ends with the result, or with the error of a turn that was not
+    run. Of a turn that was taken up, the first `told` events are elsewhere."""
 
     request: RunRequest
     told: int = 0
@@ -35,7 +35,7 @@ class TurnStream:
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
     def take(self, event: Event) -> None:
-        """Keeps an event, and wakes those who wait for it."""
+        """Keeps an event, and wakes the readers that wait for it."""
         self.events.append(cast("AgentEvent", event))  # every event is one of the closed union
         self._wake()
 
@@ -47,7 +47,7 @@ class TurnStream:
                     yield event
 
     async def batches_after(self, seq: int) -> AsyncGenerator[Sequence[AgentEvent]]:
-        """Yields the same, as many at once as there are."""
+        """Yields the same events, as many at once as there are."""
         at = max(0, seq - self.told)
         while True:
             if batch := self.events[at:]:
@@ -64,8 +64,8 @@ class TurnStream:
         return self.task is not None and self.task.done()
 
     async def result(self) -> RunResult:
-        """Returns how the turn ended, once it has. Raises RemitError where it was none; cancelling this cancels no
-        turn."""
+        """Returns the turn's result, once it has ended. Raises RemitError if the turn was not run. Cancelling this
+        cancels no turn."""
         assert self.task is not None, "it was begun"
         return await asyncio.shield(self.task)
 
@@ -87,14 +87,14 @@ class TurnStreams:
         self._turns: OrderedDict[tuple[str, str], TurnStream] = OrderedDict()
 
     def run(self, request: RunRequest, asker: Asker, taken_up: TakenUp | None = None) -> TurnStream:
-        """Begins a turn, takes one up, or returns the one that was begun by the same request. Raises RemitError where
-        its ids were used for another one."""
+        """Begins a turn, takes one up, or returns the one that was begun by the same request. If the ids belong to
+        another request, the `result` of what is returned raises RemitError."""
         key = (request.session_id, request.turn_id)
         known = self._turns.get(key)
         if known is not None and known.request == request and taken_up is None:
             return known
         stream = TurnStream(request, told=0 if taken_up is None else taken_up.after)
-        # Where the ids are used for another request, the runtime says so: `known` keeps its place.
+        # If the ids belong to another request, the runtime raises the error, and `known` keeps its place.
         stream.begin(lambda emit: asyncio.create_task(self._runtime.run(request, emit, asker, taken_up)))
         if known is None or taken_up is not None:
             self._turns[key] = stream
@@ -102,7 +102,7 @@ class TurnStreams:
         return stream
 
     def find(self, session_id: str, turn_id: str) -> TurnStream:
-        """Returns a turn that was begun here. Raises RemitError where nothing of it is kept."""
+        """Returns a turn that was begun here. Raises RemitError if nothing of it is kept."""
         known = self._turns.get((session_id, turn_id))
         if known is None:
             why = f"turn `{turn_id}` of session `{session_id}` was not begun here, or its events are no longer kept"

@@ -39,21 +39,21 @@ from remit_server.workspace.ports import NoDocuments
 
 _STYLED = re.compile(r"\x1b\[[0-9;]*m")
 TWICE_S = 2.0
-"""Seconds within which a second Ctrl-C leaves."""
+"""Seconds within which a second Ctrl-C leaves the chat."""
 LIVE_ROWS = 8
 LONG_TURN_S = 30
 MOST_WAITING = 3
 SHOWN_ON_LOAD = 12
-"""Parts of a session that are shown again where it is gone on with."""
+"""Number of a session's last parts that are shown when the session is continued."""
 MOST_TOLD = 120
 _PROGRAMS = frozenset({"iTerm.app", "WezTerm", "ghostty", "WarpTerminal"})
 _TERMS = frozenset({"xterm-kitty", "xterm-ghostty", "wezterm", "foot"})
 _MULTIPLEXERS = ("TMUX", "STY")
-"""Inside of these a sequence that they do not know may be shown as text."""
+"""Variables of terminal multiplexers, which may show a sequence that they do not know as text."""
 
 
 async def open_chat(read: Callable[[], Settings], session: str | None, asker: Asker | None = None) -> None:
-    """Chats until the person leaves, in the session with this id, else in a new one. Raises RemitError."""
+    """Runs the chat until the person leaves, in the session with this id or in a new one. Raises RemitError."""
     settings = read()
     runtime = await open_runtime(settings, NoDocuments(), read_again=read)
     try:
@@ -77,20 +77,20 @@ async def open_chat(read: Callable[[], Settings], session: str | None, asker: As
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A line as it was typed, with words for what was pasted, and as it is meant."""
+    """A typed line: `shown` has a placeholder for each long paste, `text` has the pasted text itself."""
 
     shown: str
     text: str
 
     def line(self, width: int) -> str:
-        """Returns its beginning, on one line."""
+        """Returns the beginning of `shown`, on one line of at most `width` characters."""
         one = visible(" ".join(self.shown.split()), "show")
         return one if len(one) <= width else f"{one[: max(1, width - 1)]}…"
 
 
 @dataclass(slots=True)
 class TerminalChat:
-    """The chat in this terminal. It is what asks, unless another asker is given, and what the keys act on."""
+    """The chat in this terminal. It asks the questions unless another asker is given, and the keys act on it."""
 
     chat: Chat
     asker: Asker | None = None
@@ -122,7 +122,7 @@ class TerminalChat:
             prompt_continuation="  ",
             mouse_support=False,
             enable_suspend=True,
-            erase_when_done=True,  # what is sent is shown where its answer comes: a message that waits, later
+            erase_when_done=True,  # `_take` prints the line when it is sent, which may be later
         )
 
     async def run(self, first: str | None = None) -> None:
@@ -143,7 +143,7 @@ class TerminalChat:
             await self._end_turn()
 
     async def show_session(self, session_id: str) -> None:
-        """Shows the end of a session that is gone on with."""
+        """Shows the first part and the last parts of a session that is continued."""
         folder = self.chat.runtime.sessions
         records = await asyncio.to_thread(lambda: folder.read(folder.find(session_id)))
         shown = [part for part in parts(records) if part.text or part.kind != "model"]
@@ -156,7 +156,7 @@ class TerminalChat:
                     say(line)
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Shows a question, page by page where it is long, and waits for its key."""
+        """Shows a question, page by page if it is long, and waits for the key that answers it."""
         lines = [line for text in draw_event(question) for line in text.split("\n")]
         async with self._one_at_a_time:
             details = list(draw_details(question))
@@ -179,7 +179,7 @@ class TerminalChat:
 
     @property
     def telling(self) -> bool:
-        """Whether what is typed says why they answer no."""
+        """Whether the person is typing why they answer no."""
         return self.question is not None and self.question.words
 
     def press(self, key: str) -> None:
@@ -201,17 +201,17 @@ class TerminalChat:
         self._redraw()
 
     def _set_draft_aside(self) -> None:
-        """Makes room for why the person says no, where they had begun a message."""
+        """Saves the message that the person had begun, so that they can type why they say no."""
         self._draft = self.session.default_buffer.text
         self.session.default_buffer.reset()
 
     def _deny_because(self, words: str) -> None:
-        """Answers the question with a no, and with what was typed."""
+        """Answers the question with a no, and with the typed words as its comment."""
         if self.question is not None and self._answer is not None and not self._answer.done():
             self._answer.set_result(self.question.answer(None, " ".join(words.split())[:MAX_COMMENT] or None))
 
     def _give_draft_back(self) -> None:
-        """Has the prompt line as it was before: the question ended while they typed why they say no."""
+        """Restores the saved message, because the question ended while the person typed why they say no."""
         self.session.default_buffer.reset(Document(self._draft))
         self._draft = ""
 
@@ -256,7 +256,7 @@ class TerminalChat:
             _complain(error)
 
     async def _follow(self, line: Line) -> None:
-        """Does what a line says."""
+        """Carries out what a line asks for."""
         if line.text:
             say(draw_markdown(line.text, self.transcript.columns()))
         if line.shows is not None:
@@ -313,7 +313,7 @@ class TerminalChat:
         return max(5, shutil.get_terminal_size().lines - 2)
 
     def _call_back(self, words: str) -> None:
-        """Tells the person, who may look elsewhere: by the terminal's bell, and by the desktop where it can."""
+        """Notifies the person, who may look elsewhere, by the terminal's bell and, if possible, on the desktop."""
         output = self.session.app.output
         output.bell()
         output.write_raw(notification(words, os.environ))
@@ -324,7 +324,7 @@ class TerminalChat:
             self.session.app.invalidate()
 
     def _completes(self) -> bool:
-        """Returns whether what can be typed is shown as it is typed: commands are, files by Tab alone."""
+        """Returns whether completions show while the person types: commands do, files only after Tab."""
         return self.session.default_buffer.text.startswith("/")
 
     def _message(self) -> AnyFormattedText:
@@ -336,7 +336,7 @@ class TerminalChat:
         return ANSI("\n".join([*self.transcript.live(rows), *waiting[:MOST_WAITING], style_text("❯ ", "bold")]))
 
     def _toolbar(self) -> AnyFormattedText:
-        """Returns where the work stands and what a key does now, as far as the line has room."""
+        """Returns the line with the state of the work and what a key does now; parts that do not fit are left out."""
         now = self.chat.runtime.status(self.chat.session, self.chat.model)
         running = f"running {time.monotonic() - self._began:.0f} s, Ctrl-C stops"
         return fit_bar(
@@ -355,7 +355,7 @@ class TerminalChat:
 
 
 def fit_bar(parts: Sequence[tuple[int, str]], columns: int) -> str:
-    """Returns the parts on one line of so many columns: those with the highest number go first, those with 0 stay."""
+    """Returns the parts on one line of at most `columns`: drops the parts of the highest rank first, never rank 0."""
     kept = [(rank, text) for rank, text in parts if text]
     while len(line := " · ".join(text for _, text in kept)) > columns and any(rank for rank, _ in kept):
         kept.remove(max(kept, key=lambda part: part[0]))
@@ -369,7 +369,7 @@ def _complain(error: RemitError) -> None:
 
 
 def notification(words: str, environment: Mapping[str, str]) -> str:
-    """Returns the sequence OSC 9 for terminals that are known to take it; for others nothing."""
+    """Returns the OSC 9 sequence for a terminal that is known to take it, or an empty string."""
     known = environment.get("TERM_PROGRAM") in _PROGRAMS or environment.get("TERM") in _TERMS
     if not known or any(environment.get(name) for name in _MULTIPLEXERS):
         return ""

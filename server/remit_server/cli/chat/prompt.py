@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from remit_server.cli.chat.app import TerminalChat
 
 LONG_PASTE = 10
-"""Lines of a paste that is shown as one word instead, and sent whole."""
+"""Lines from which on a paste is shown as one word; it is sent whole."""
 
 
 def bind_keys(chat: TerminalChat) -> KeyBindings:
@@ -36,10 +36,10 @@ def bind_keys(chat: TerminalChat) -> KeyBindings:
     asking = Condition(lambda: chat.asking)
 
     @bindings.add("enter", filter=~asking)
-    @bindings.add("c-j", filter=~asking)  # Enter, as it comes where it was typed before the prompt was there
+    @bindings.add("c-j", filter=~asking)  # what Enter sends if it was typed before the prompt was there
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if chat.telling:  # no message, which the arrow keys would bring back
+        if chat.telling:  # it is no message, so keep it out of the history
             event.app.exit(result=buffer.text)
             buffer.reset()
         else:
@@ -66,7 +66,7 @@ def bind_keys(chat: TerminalChat) -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         chat.press(event.data if event.data == "N" else event.data.lower() if len(event.data) == 1 else "")
 
-    # The terminal's answer where its cursor is, which nobody typed: without it nothing is printed for a second.
+    # Let the terminal's report of its cursor through, which is no key: without it nothing is printed for a second.
     (cursor_position,) = load_cpr_bindings().bindings
     bindings.add(Keys.CPRResponse, filter=asking, eager=True)(cursor_position)
 
@@ -85,7 +85,7 @@ class ChatCompleter(Completer):
         self._chat = chat
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Yields what the word may become."""
+        """Yields the completions of the word."""
         del complete_event
         before = document.text_before_cursor
         for each in propose(self._chat, before):
@@ -93,7 +93,7 @@ class ChatCompleter(Completer):
 
 
 def typed_before(state: Path) -> History:
-    """Returns what was typed in this workspace before; only its owner can read it."""
+    """Returns the history of what was typed in this workspace; only its owner can read it."""
     file = state / "chat-history"
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def typed_before(state: Path) -> History:
 
 @contextlib.contextmanager
 def printed_above() -> Generator[None]:
-    """Has what is printed meanwhile go above the prompt line, at once."""
+    """Makes what is printed in the block go above the prompt line, at once."""
     before = sys.stdout
     with StdoutProxy(sleep_between_writes=0.02, raw=True) as proxy:
         sys.stdout = cast("TextIO", proxy)

@@ -1,6 +1,6 @@
-"""What a turn shows in the chat: lines above the prompt for what is done, and what is still being written (CLI-05).
+"""Draws a turn in the chat: lines above the prompt for what is done, and what is still being written (CLI-05).
 
-Markdown is drawn block by block, by rich; what hides text in it is spelled out.
+rich draws the Markdown block by block; characters that hide text are spelled out.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _LIST = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])(?:\s|$)")
 
 @dataclass(slots=True)
 class Blocks:
-    """What was written and not taken yet. A block ends at an empty line outside of code, or where code ends.
+    """Splits streamed Markdown into blocks. A block ends at an empty line outside of code, or where code ends.
 
-    Items of a list stay together. Each line is looked at once, when it is whole.
+    The items of a list stay together. Each line is looked at once, when it is whole.
     """
 
     _lines: list[str] = field(default_factory=list[str])
@@ -53,7 +53,7 @@ class Blocks:
         for end in ends:
             line = "".join((*self._line, end))
             self._line = []
-            # Only the line behind an empty one says whether a list goes on.
+            # Only the line after an empty one says whether a list goes on.
             if self._paused and line.strip() and not _goes_on(line):
                 whole += self._end()
             self._lines.append(line)
@@ -63,7 +63,7 @@ class Blocks:
         return whole
 
     def last_lines(self, most: int) -> list[str]:
-        """Returns the last lines of the block that is being written; none where all of it is blank."""
+        """Returns the last lines of the block that is being written; none if all of it is blank."""
         if not any(map(str.strip, self._lines)) and not any(map(str.strip, self._line)):
             return []
         return [*self._lines[-most:], "".join(self._line)][-most:]
@@ -102,14 +102,14 @@ WIDEST = 100
 
 MOST_DRAWN = 10_000
 MOST_BARS = 2_500
-"""Bars of tables in one text: drawing a cell takes many times as long as drawing a word."""
+"""The most `|` of tables in one text, because drawing a cell takes many times as long as drawing a word."""
 
 
 def draw_markdown(text: str, columns: int) -> str:
     """Returns Markdown as lines of at most so many columns. What hides text is spelled out, and no link is active.
 
     A text of more than `MOST_DRAWN` characters, or with more than `MOST_BARS` of a table, is returned as it was
-    written: a person waits for it.
+    written, because a person would wait for it.
     """
     if len(text) > MOST_DRAWN or text.count("|") > MOST_BARS:
         return visible_again(text)
@@ -130,7 +130,7 @@ def draw_markdown(text: str, columns: int) -> str:
 
 @dataclass(slots=True)
 class Transcript:
-    """Draws the events of turns. `say` prints above the prompt, `changed` has the prompt drawn again.
+    """Draws the events of turns. `say` prints above the prompt, `changed` redraws the prompt.
 
     `intent` is the one that was declared last, `context` the tokens that the model was sent last, `read` the share
     of the prompt that it has read, in percent.
@@ -163,7 +163,7 @@ class Transcript:
             case UsageEvent(context=context, sub_agent=None):
                 self.context = context or self.context
             case ApprovalRequired() | RunStarted():
-                self._finish()  # who asks draws the question; model and folder stand at the top
+                self._finish()  # the asker draws the question; model and folder are shown at the top
             case RunCompleted(result=result):
                 self._finish()
                 for line in draw_ending(result, said=self.spoke, command="/"):

@@ -1,6 +1,6 @@
 """`remit "prompt"`: one turn in the current folder, drawn in the terminal.
 
-What another program pipes into it is a prompt of its own, or something that a prompt is about (CLI-17).
+Text that another program pipes in is the prompt, or is added to the prompt that it belongs to (CLI-17).
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from remit_server.streams import piped_in
 from remit_server.workspace.ports import NoDocuments
 
 MOST_PIPED = 150_000
-"""More is no message: it is a file, and can be named."""
+"""Bytes that can be piped in. More belongs in a file, which a prompt can name."""
 PATIENCE_S = 1.0
-"""How long a prompt that stands alone waits for the first byte: whoever starts `remit` may leave a pipe open."""
+"""Seconds that a given prompt waits for piped input, because a program that starts `remit` may leave a pipe open."""
 
 
 def piped_text(patience_s: float | None = None) -> str | None:
-    """Returns all of standard input, where that is a pipe, a file or a socket; None otherwise, and where it is empty.
+    """Returns all of standard input if it is a pipe, a file or a socket; None otherwise, or if it is empty.
 
-    With `patience_s` it is left alone where nothing comes within so many seconds. Raises WrongUsage for more than
-    `MOST_PIPED`.
+    With `patience_s`, returns None if nothing comes within so many seconds. Raises WrongUsage for more than
+    `MOST_PIPED` bytes.
     """
     descriptor = piped_in()
     if descriptor is None or not select.select([descriptor], [], [], patience_s)[0]:
@@ -78,7 +78,7 @@ EXIT_CODES: Mapping[RunStatus, int] = {
 
 
 def exit_code_of(result: RunResult) -> int:
-    """Returns the exit code of a turn; 1 for one that was completed, but not in all that was asked for."""
+    """Returns the exit code of a turn; 1 also for a completed turn that did not do all that was asked for."""
     return FAILED if result.status == "completed" and result.reason else EXIT_CODES[result.status]
 
 
@@ -140,7 +140,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def model_reference(arguments: argparse.Namespace) -> str | None:
-    """Returns the model that the command line names; None where it names none. Raises WrongUsage."""
+    """Returns the model that the command line names, or None if it names none. Raises WrongUsage."""
     model: str | None = arguments.model
     provider, endpoint = arguments.provider, arguments.endpoint
     if provider is None and endpoint is None:
@@ -173,8 +173,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _asked(words: Sequence[str]) -> TextInput | None:
-    """Returns the request, with what was piped in, which is all of it behind `-` or no words. None where there is
-    neither.
+    """Returns the request: the words and what was piped in, or for `-` or no words what was piped in alone. None if
+    there is neither.
 
     Raises WrongUsage.
     """
@@ -186,7 +186,7 @@ def _asked(words: Sequence[str]) -> TextInput | None:
                 'pipe it in, as in `git diff | remit -`, or write it: `remit "…"`',
             )
         return prompt(piped)
-    piped = piped_text(PATIENCE_S if words else None)  # without words there is nothing else to send
+    piped = piped_text(PATIENCE_S if words else None)  # without words, only piped text can be sent
     if not words:
         return None if piped is None else prompt(piped)
     asked = " ".join(words)
@@ -194,7 +194,7 @@ def _asked(words: Sequence[str]) -> TextInput | None:
 
 
 def _attached(settings: Settings, paths: Sequence[str]) -> tuple[FileAttachment, ...]:
-    """Returns the files that go with the prompt. Raises WrongUsage where one is not there."""
+    """Returns the files that go with the prompt. Raises WrongUsage if one does not exist."""
     for path in paths:
         if not (settings.workspace / path).is_file():
             why = f"`{path}` is not a file in {settings.workspace}"
@@ -217,23 +217,23 @@ def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None
 
 
 def chat_here(read: Callable[[], Settings], session: str | None, approve: str = "ask") -> int:
-    """Chats in this terminal, in a session that is there or a new one; `read` gives the settings as they are then.
+    """Runs a chat in this terminal, in this session or for None in a new one; `read` reads the current settings.
 
-    Raises WrongUsage where there is no terminal.
+    Raises WrongUsage if there is no terminal.
     """
     if not can_ask():
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
         raise WrongUsage(what, "a chat needs a terminal", fix)
-    from remit_server.cli.chat.app import open_chat  # prompt_toolkit and rich, which one turn does not need
+    from remit_server.cli.chat.app import open_chat  # imports prompt_toolkit and rich, which one turn does not need
 
-    # Its own questions, unless the answer was given beforehand.
+    # The chat asks the questions itself, unless `--approve` has answered them beforehand.
     asker = None if approve == "ask" else choose_asker(approve, as_json=False)
     asyncio.run(open_chat(read, session, asker))
     return DONE
 
 
 def prompt(text: str) -> TextInput:
-    """Returns the person's request. Raises WrongUsage where it is empty or not text."""
+    """Returns the person's request. Raises WrongUsage if it is empty or not text."""
     what = "the prompt cannot be used"
     if not text.isprintable() and any("\ud800" <= sign <= "\udfff" for sign in text):
         why = f"it contains bytes that are not valid in {sys.getfilesystemencoding()}, your locale's encoding"
@@ -248,7 +248,7 @@ def prompt(text: str) -> TextInput:
 
 
 def session_for(settings: Settings, wanted: str | None, *, go_on: bool) -> str | None:
-    """Returns the id of the session that is `wanted`, or of the last conversation; None for a new one.
+    """Returns the id of the session that is `wanted`, or of the last conversation if `go_on`; None for a new session.
 
     Raises SessionError.
     """

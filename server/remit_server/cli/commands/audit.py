@@ -1,5 +1,5 @@
-"""`remit audit log|why|verify|export|checkpoint`: who did what, who allowed it and by which rule, and whether the log
-is complete (AUD-04).
+"""`remit audit log|why|verify|export|checkpoint`: shows who did what, who allowed it and by which rule, and checks
+whether the log is complete (AUD-04).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from remit_server.runtime.told_call import call_json, find_call, judge_now, tell
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "rule")
-"""What stands above them."""
+"""The column heads for `SHOWN`."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -85,7 +85,7 @@ def audit_filter(arguments: argparse.Namespace) -> AuditFilter:
 
 
 def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
-    """Returns the workspace's own log, or all workspaces' logs where it never had one and `everywhere` is set."""
+    """Returns the workspace's own log, or, if it never had one and `everywhere` is set, the logs of all workspaces."""
     own = settings.audit_database
     if own.exists() or not everywhere or last_vouched(settings, own):
         return [own]
@@ -93,7 +93,7 @@ def databases(settings: Settings, *, everywhere: bool) -> list[Path]:
 
 
 def existing(settings: Settings, database: Path | None = None) -> Path:
-    """Returns the log, the workspace's own where none is named. Raises SetupError where there is none."""
+    """Returns the log, the workspace's own if none is named. Raises SetupError if there is none."""
     log = database or settings.audit_database
     if not log.is_file():
         raise nothing_recorded(settings, log)
@@ -101,8 +101,8 @@ def existing(settings: Settings, database: Path | None = None) -> Path:
 
 
 def nothing_recorded(settings: Settings, database: Path) -> SetupError:
-    """Returns the error for a missing log: removed, if a signature proves that it existed; else never written, or
-    deleted whole.
+    """Returns the error for a missing log: it was removed if a signature proves that it existed; otherwise it was never
+    written, or it was deleted together with its signatures.
     """
     said = last_vouched(settings, database)
     if said:
@@ -122,8 +122,8 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """Returns one record as one line: `-` for a field that does not apply, then what a call is given or came to, or
-    else what is known of the record."""
+    """Returns one record as one line: its fields (`-` for one that does not apply), then what the call came to or was
+    given, or else the record's metadata."""
     shown = [str(record.get(name) or "-") for name in SHOWN]
     about = record.get("output_summary") or record.get("input_summary") or _metadata(record)
     return visible_again("  ".join([*shown, str(about)]).rstrip(), "show")
@@ -146,7 +146,7 @@ def _log(arguments: argparse.Namespace, settings: Settings) -> int:
 def _why(arguments: argparse.Namespace, settings: Settings) -> int:
     """Says which rule decided the call, what was answered and by whom, and what policy would decide now.
 
-    Raises SetupError where there is no such call.
+    Raises SetupError if there is no such call.
     """
     call = find_call(existing(settings), arguments.call)
     now = judge_now(
@@ -268,7 +268,7 @@ def _declare_checkpoint(parser: argparse.ArgumentParser) -> None:
 
 
 def _here(command: Callable[[argparse.Namespace, Settings], int]) -> Callable[[argparse.Namespace], int]:
-    """Returns what runs a command with the settings of the workspace that is named."""
+    """Returns a function that runs a command with the settings of the workspace that its arguments name."""
     return lambda arguments: command(arguments, Settings.from_environment(arguments.workspace))
 
 

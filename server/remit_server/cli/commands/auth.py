@@ -16,7 +16,7 @@ from remit_server.models.remote.engines import PROVIDERS
 
 
 def _set(arguments: argparse.Namespace) -> int:
-    # Never an argument: those are seen in the list of processes, and kept by shells.
+    # A key is never an argument, because those are shown in the list of processes, and kept by shells.
     key = getpass.getpass("key: ") if sys.stdin.isatty() else sys.stdin.readline()
     if not (key := key.strip()):
         raise WrongUsage("no key was stored", "nothing was given", "type the key, or pipe it in")

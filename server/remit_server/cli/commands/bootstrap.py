@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _workspace(arguments: argparse.Namespace, found: Sequence[Found]) -> Workspace:
-    """Returns what the container is made of. Raises WrongUsage where there can be none."""
+    """Returns what the container is made of. Raises WrongUsage if the server cannot run in one."""
     what, folder = "the server cannot run in a container", arguments.workspace.resolve()
     if not sys.platform.startswith("linux"):
         why = "it answers over a Unix socket, which cannot reach into the virtual machine that containers need here"
@@ -61,7 +61,7 @@ def _workspace(arguments: argparse.Namespace, found: Sequence[Found]) -> Workspa
 
 
 def _own_folders(environment: Mapping[str, str]) -> Mapping[str, Path]:
-    """Remit's folders, as they are outside: what a container would lose are the policy, the audit log and sessions."""
+    """Returns Remit's folders outside the container, which else would lose policy, audit log and sessions."""
     from remit_server.runtime.places import config_folder, data_folder, state_folder
 
     found = {
@@ -76,7 +76,7 @@ def _own_folders(environment: Mapping[str, str]) -> Mapping[str, Path]:
 
 
 def _passed(environment: Mapping[str, str], own: Mapping[str, Path]) -> tuple[str, ...]:
-    """Returns what Remit is set to, and the keys of models."""
+    """Returns the names of the variables to pass on: Remit's settings, and the keys of models."""
     from remit_server.models.remote.engines import PROVIDERS
 
     keys = {name for provider in PROVIDERS.values() for name in provider.key_variables}

@@ -1,5 +1,5 @@
-"""`remit config show|check|init|trust`: what is set and where, whether the files can be used, and whether those of a
-project count (CFG-01, CFG-06)."""
+"""`remit config show|check|init|trust`: shows what is set and where, checks and writes the files, and says whether
+those of a project count (CFG-01, CFG-06)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _check(arguments: argparse.Namespace) -> int:
                 complain(problem.payload(), as_json=False)
                 for each in _further(problem):
                     print(f"  also: {visible_again(str(each))}", file=sys.stderr)
-    # What each file says alone is not all: two of one layer may be there, and the environment sets too.
+    # Resolve all of it, too: two files of one layer may exist, and a variable may have a bad value.
     try:
         resolve(root)
     except SetupError as error:
@@ -79,7 +79,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _further(error: SetupError) -> Sequence[Problem]:
-    """Returns what else is wrong with the file."""
+    """Returns the further problems of the file, after the first."""
     return error.__cause__.problems[1:] if isinstance(error.__cause__, PolicyError) else ()
 
 
@@ -98,7 +98,7 @@ def _init(arguments: argparse.Namespace) -> int:
 
 
 def template() -> Iterator[str]:
-    """Yields a configuration file in which nothing is set."""
+    """Yields the lines of a configuration file in which every setting is a comment."""
     yield "# Remit's configuration. Remove a `#` to set a setting; `remit config show --origin` shows what is in force."
     for section, form in SECTIONS.items():
         yield ""

@@ -91,7 +91,7 @@ async def _tests_first(workspace: Path, mode: Mode, *, as_json: bool) -> int:
 
 
 def sample_workspace(target: Path, name: str = "sample") -> Path:
-    """Copies a packaged sample to a folder that does not exist yet. Raises SetupError where it does."""
+    """Copies a packaged sample to a folder that does not exist yet. Raises SetupError if it does."""
     existed = os.path.lexists(target)
     with as_file(files("remit_server.demo") / name) as sample:
         try:
@@ -145,7 +145,7 @@ def server_error(error: ResponseError) -> RemitError:
 
 
 async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: Isolation) -> int:
-    """Makes all requests, saves as a person would, and reports the result. The command needs a sandbox."""
+    """Makes all requests, saves as a person would, and reports the result. Leaves `RUN` out if there is no sandbox."""
     asked = ASKED if isolation.available else tuple(text for text in ASKED if text != RUN)
     await editor.initialize({"approvals": "stream"})
     buffer = editor.open(EDITED)
@@ -217,7 +217,7 @@ class Story:
 
     @property
     def seen(self) -> str:
-        """What happened, counted."""
+        """A summary of what happened, with counts."""
         counts = {
             "a name found": any(answer.startswith(DEFINED) for answer in self._answered),
             f"{self._edits} edits, each allowed by an answer": self._edits,
@@ -233,7 +233,7 @@ class Story:
             say(style_text(text, "dim"))
 
     def warn(self, text: str) -> None:
-        """Prints what readers of JSON output need too, on stderr there."""
+        """Prints text that readers of JSON output need too: on stderr with `--json`, else on stdout."""
         print(text, file=sys.stderr if self._json else sys.stdout, flush=True)
 
     def take(self, value: dict[str, Any]) -> None:
@@ -257,7 +257,7 @@ class Story:
             self._gated |= event.error is not None and event.error.code == ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT
 
     def _show(self, event: AgentEvent) -> None:
-        """Draws an event, under a line that says which task it is of; how the demo ended is told at its end."""
+        """Draws an event, under a heading that names its task; the end of the demo tells how it ended."""
         if not self.tasks:
             show(event)
             return
@@ -270,7 +270,7 @@ class Story:
             show(event)
 
     def _hear(self, event: AgentEvent) -> None:
-        """Collects the model's answers, and shows each: a run shows only its last one at its end."""
+        """Collects the model's answers, and shows all but the last, which `run_completed` shows."""
         if event.kind == "token_delta":
             self._said += event.text
         elif self._said and event.kind != "usage":

@@ -31,7 +31,7 @@ from remit_server.transports.lsp.editor import OWN_SERVER, Editor, ResponseError
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: whether it passed, what was found, and the fix where it did not."""
+    """The result of one check: whether it passed, what was found, and a fix if it failed."""
 
     name: str
     good: bool
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs all checks; 1 where one fails."""
+    """Runs all checks; exit code 1 if one fails."""
     settings = Settings.from_environment(arguments.workspace)
     found = [examine(name, check, settings) for name, check in CHECKS.items()]
     for finding in found:
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
-    """Runs one check; a `RemitError` is a finding too."""
+    """Runs one check; a `RemitError` becomes a finding, too."""
     try:
         return check(settings)
     except RemitError as error:

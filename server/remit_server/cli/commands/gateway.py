@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _exit(_number: int, _frame: FrameType | None) -> None:
-    """Handles a signal during the imports: nothing has to be ended in order yet."""
+    """Handles a signal during the imports, when there is nothing to shut down yet."""
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""`remit intent INTENT`: declares what an agent is about to do, whose calls go through `remit hook` (HOK-05)."""
+"""`remit intent INTENT`: declares what an agent, whose calls go through `remit hook`, is about to do (HOK-05)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Keeps the intent. Raises SetupError where it cannot be kept."""
+    """Keeps the intent. Raises SetupError if it cannot be kept."""
     sessions = KeptSessions.of(os.environ)
     intent = None if arguments.intent == NONE else Intent(arguments.intent)
     kept = sessions.get(arguments.session) if arguments.session else None
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _record(settings: Settings, intent: Intent | None, session: str | None) -> None:
-    """Audits the declaration; who made it is not known: a person, or the agent by its shell. Raises SetupError."""
+    """Audits the declaration, which a person or the agent's shell may have made. Raises SetupError."""
     metadata = {"by": "remit intent", "declared": intent or NONE}
     event = AuditEvent(AuditKind.INTENT_SELECTED, session_id=session, intent=intent, metadata=metadata)
     try:

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves until the input ends, SIGINT or SIGTERM; or sees to the servers whose tools Remit calls."""
+    """Serves until the input ends, SIGINT or SIGTERM; or manages the servers whose tools Remit calls."""
     if hasattr(arguments, "subcommand"):
         return _SERVERS.run(arguments)
     from remit_server.cli.console import say

@@ -60,7 +60,7 @@ def _declare_add(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    """Shows how a server would be started, and its tools; keeps it after a yes to both."""
+    """Shows how a server would be started, and then its tools; adds the server after a yes to each."""
     alias: str = arguments.alias
     if not ALIAS.fullmatch(alias):
         fix = "use small letters, digits, `-` and `_`, 32 at most, a letter first"
@@ -98,11 +98,11 @@ _OPTIONS: Mapping[str, str] = MappingProxyType(
         "timeout_seconds": "--timeout",
     }
 )
-"""The option that gives each part of a server's form."""
+"""The option that sets each field of a server's form."""
 
 
 def _form(arguments: argparse.Namespace) -> ServerForm:
-    """Returns the server that is meant. Raises WrongUsage."""
+    """Returns the server that the command line describes. Raises WrongUsage."""
     given: dict[str, Any] = {"command": _command(arguments.words), "url": arguments.url}
     given["headers"] = dict(_pairs(arguments.header, ":"))
     given["environment"] = dict(_pairs(arguments.env, "="))
@@ -120,7 +120,7 @@ def _form(arguments: argparse.Namespace) -> ServerForm:
 
 
 def _command(words: list[str]) -> tuple[str, ...]:
-    """Returns the command. Raises WrongUsage for an option after the name, which would be the command's."""
+    """Returns the command. Raises WrongUsage for an option after the name, because it would be part of the command."""
     if words and words[0].startswith("-"):
         fix = "put options before the name, and the command after `--`: `remit mcp add --yes time -- mcp-server-time`"
         raise WrongUsage(_WHAT, f"`{words[0][:100]}` stands after the name", fix)
@@ -158,7 +158,7 @@ class _EditorsFile(BaseModel):
 
 
 def from_editors_file(file: Path, alias: str) -> Mapping[str, Any]:
-    """Returns one server of a file as Claude Code, Cursor, Gemini CLI, VS Code, Zed and Codex have it. Raises
+    """Returns one server from a configuration file of Claude Code, Cursor, Gemini CLI, VS Code, Zed or Codex. Raises
     WrongUsage."""
     try:
         data = file.read_bytes()
@@ -179,13 +179,13 @@ def from_editors_file(file: Path, alias: str) -> Mapping[str, Any]:
 
 
 def _with_program(form: ServerForm) -> ServerForm:
-    """Returns the server with the program as it is found here, and the virtual environment that it belongs to to
+    """Returns the form with the full path of its program, and with the program's virtual environment among the paths to
     read."""
     found = shutil.which(form.command[0]) if form.command else None
     if found is None:
         return form
     place = Path(found).absolute()
-    # A link to a program in a virtual environment, as pipx makes, is not seen in a sandbox.
+    # pipx links to a program in a virtual environment; a sandbox does not show the link, so name the program itself.
     hops = ((hop, hop.parent.parent) for hop in (place, place.resolve()))
     place, venv = next((each for each in hops if (each[1] / "pyvenv.cfg").is_file()), (place, None))
     reads = form.reads if venv is None else tuple(dict.fromkeys((*form.reads, venv)))
@@ -241,8 +241,8 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    """Asks a server anew, and shows what differs from what was looked at; after a yes that counts. One that is started
-    in another way by now is not started before a yes."""
+    """Asks a server again, and shows what changed since the person looked at it; keeps the changes after a yes. If the
+    way in which it is started has changed, starts it only after a yes."""
     folder = config_folder(os.environ)
     file = servers_file(folder, arguments.alias)
     if not ALIAS.fullmatch(arguments.alias) or not file.exists():
@@ -279,7 +279,7 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _differences(change: Change) -> Iterator[str]:
-    """Yields the lines of a tool that differ."""
+    """Yields a diff of a tool that changed."""
     before, now = (
         json.dumps(each, indent=1, ensure_ascii=False).splitlines() if each else []
         for each in (change.before, change.now)

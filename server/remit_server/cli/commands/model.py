@@ -85,7 +85,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def look() -> Sequence[Choice]:
-    """Returns every model that can be chosen. Raises SetupError where the configuration cannot be read."""
+    """Returns every model that can be chosen. Raises SetupError if the configuration cannot be read."""
     return asyncio.run(find_choices(os.environ, resolve(None).form.model.name))
 
 
@@ -101,7 +101,7 @@ def draw_choice(choice: Choice) -> str:
 
 
 def _use(arguments: argparse.Namespace) -> int:
-    """Tries the model and keeps it; where it cannot be used, says why and keeps nothing."""
+    """Tries the model and keeps it; if it cannot be used, says why and keeps nothing."""
     reference = arguments.model or choose()
     if reference is None:
         say("nothing was changed")
@@ -122,7 +122,7 @@ def _use(arguments: argparse.Namespace) -> int:
 
 
 def choose() -> str | None:
-    """Shows what was found, and asks for one; None where the person leaves."""
+    """Shows the models that were found, and asks for one; returns its reference, or None if the person leaves."""
     choices = look()
     for number, choice in enumerate(choices, 1):
         say(f"{number:3} {draw_choice(choice)}")
@@ -134,7 +134,7 @@ def choose() -> str | None:
 
 
 def meant(answer: str, choices: Sequence[Choice]) -> str | None:
-    """Returns the reference that an answer means: a number of the list, or what names a model. Raises WrongUsage."""
+    """Returns the reference for an answer: a number of the list, or a reference itself. Raises WrongUsage."""
     answer = answer.strip()
     if not answer.isdecimal():
         return answer or None
@@ -164,7 +164,8 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 async def _try(file: Path, model: str | None, *, as_json: bool) -> int:
-    """Asks the requests of a file and says what came of each, then how many came out right. 1 where none did."""
+    """Makes the requests of a file, and prints the outcome of each and the share that came out right. Exit code 1 if
+    none did."""
     chosen, settings = read_requests(file), Settings.from_environment(Path.cwd(), model=model)
     found = list[Outcome]()
     async with aclosing(run_trial(chosen, settings)) as outcomes:
@@ -249,7 +250,7 @@ def announce(name: HubName, plan: PullPlan, free: int, *, as_json: bool) -> None
 
 
 def make_reporter(*, as_json: bool) -> Callable[[PullProgress], None]:
-    """Returns what shows progress: JSON lines, in a terminal one line that is overwritten, else nothing."""
+    """Returns a function that shows progress: as JSON lines, on one line of a terminal that is overwritten, or not."""
     last = 0.0
 
     def tell(progress: PullProgress) -> None:

@@ -1,4 +1,4 @@
-"""`remit plugin`: the plugins of the person's own, each installed with what it may do shown (PLG-07)."""
+"""`remit plugin`: manages the person's plugins, and shows what each may do before it is installed (PLG-07)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from remit_server.tools.table import TOOLS
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    """Shows all plugins; 1 where one of those shown cannot be used, and nobody disabled it."""
+    """Shows the plugins; exit code 1 if one of them cannot be used although the person did not disable it."""
     found = [each for each in _all() if _is_meant(each, arguments)]
     for each in found:
         print_json(_facts(each)) if arguments.json else say("\n".join(_summary(each)))
@@ -68,7 +68,7 @@ def _declare_list(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """Shows one plugin, with what changed since it was taken."""
+    """Shows one plugin, and what changed in it since the person took it."""
     found = _named(arguments.name)
     lines = list(differences(found.record, found.files)) if found.record and found.files is not None else []
     if arguments.json:
@@ -83,7 +83,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _install(arguments: argparse.Namespace) -> int:
-    """Shows what a plugin may do, and puts it into its place after a yes."""
+    """Shows what a plugin may do, and installs it after a yes."""
     source: Path = arguments.folder
     files = read_files(source, source=True)
     manifest = manifest_of(source, files)
@@ -114,7 +114,7 @@ def _declare_install(parser: argparse.ArgumentParser) -> None:
 
 
 def _require_readers(names: Iterable[str], manifest: Manifest) -> None:
-    """Raises WrongUsage where it has no such tool that could only read: one that answers by a patch cannot."""
+    """Raises WrongUsage if the plugin has no such tool, or the tool proposes patches and so does not only read."""
     forms = {tool.name: tool for tool in manifest.tools}
     for name in names:
         if name not in forms:
@@ -126,7 +126,7 @@ def _require_readers(names: Iterable[str], manifest: Manifest) -> None:
 
 
 def _refuse_names(manifest: Manifest, before: Found | None) -> None:
-    """Raises SetupError where a tool would take another's name: of Remit's own, or of another plugin."""
+    """Raises SetupError if a tool would have the name of a tool of Remit's own or of another plugin."""
     others = [each for each in _all() if each.manifest is not None and (before is None or each.name != before.name)]
     used = {name: f"the plugin `{each.name}`" for each in others if each.manifest for name in _names(each.manifest)}
     used |= dict.fromkeys((*TOOLS, FIND_TOOLS, READ_SKILL), "Remit")
@@ -137,7 +137,7 @@ def _refuse_names(manifest: Manifest, before: Found | None) -> None:
 
 
 def _enable(arguments: argparse.Namespace) -> int:
-    """Takes a plugin as it is now, after what changed was shown; it can be called from then on."""
+    """Shows what changed in a plugin, and takes it as it is now after a yes; it can be called from then on."""
     found = _named(arguments.name)
     if found.record is None or found.files is None or found.manifest is None:
         raise SetupError("the plugin was not enabled", found.life.reason, "correct that first, or install it again")
@@ -154,7 +154,7 @@ def _enable(arguments: argparse.Namespace) -> int:
     question = f"take it as it is now, and {use}?" if changed else f"{use} again?"
     if not arguments.yes and not agrees(question):
         return DENIED
-    # What was said of a tool that may be another one now does not count any more.
+    # Changed files may hold other tools, so drop what the person said of tools that only read.
     keep(found.place, taken(found.manifest.kind, found.files, () if changed else found.record.reads_only))
     print_json({"enabled": found.name, "changed": list(changed)}) if arguments.json else say(f"{found.name} is enabled")
     return DONE
@@ -166,7 +166,7 @@ def _declare_enable(parser: argparse.ArgumentParser) -> None:
 
 
 def _disable(arguments: argparse.Namespace) -> int:
-    """Has a plugin be called by nobody, until it is enabled."""
+    """Disables a plugin, so that nothing calls it until it is enabled again."""
     found = _named(arguments.name)
     if found.record is None:
         raise SetupError("the plugin was not disabled", found.life.reason, "it is not called as it is")
@@ -196,7 +196,7 @@ def _all() -> tuple[Found, ...]:
 
 
 def _named(name: str) -> Found:
-    """Returns a plugin. Raises WrongUsage where there is none."""
+    """Returns a plugin. Raises WrongUsage if there is none of this name."""
     found = next((each for each in _all() if each.name == name), None)
     if found is None:
         raise _unknown(name)
@@ -208,7 +208,7 @@ def _unknown(name: str) -> WrongUsage:
 
 
 def _names(manifest: Manifest) -> list[str]:
-    """Returns the names of its tools as they are called here; without those that would be too long."""
+    """Returns the names under which the plugin's tools are called; leaves out names that would be too long."""
     names: list[str] = []
     for tool in manifest.tools:
         try:
@@ -260,7 +260,7 @@ def _about(manifest: Manifest) -> Iterator[str]:
 
 
 def _lacks(manifest: Manifest | None) -> str:
-    """Returns why a plugin that is in order cannot run here; empty where it can."""
+    """Returns why a valid plugin cannot run on this machine, or an empty string if it can."""
     if manifest is not None and manifest.kind == "tools":
         try:
             command_of(manifest, Path("/"))
@@ -270,7 +270,7 @@ def _lacks(manifest: Manifest | None) -> str:
 
 
 def _may(manifest: Manifest) -> Iterator[str]:
-    """Yields what a plugin may do, in words; nothing but that."""
+    """Yields all that a plugin may do, in words."""
     if manifest.kind == "rules":
         yield f"  is a rule: {manifest.entry} can deny calls, or have you asked about them; it allows none"
         return
@@ -292,10 +292,10 @@ _USE: Mapping[Kind, str] = {"tools": "let models call its tools", "rules": "ask 
 
 
 def _denied(manifest: Manifest, workspace: Path) -> Iterator[str]:
-    """Yields what the policy in force denies it, whatever the person takes; each call is judged again."""
+    """Yields what the policy in force denies the plugin, even if the person installs it; each call is judged again."""
     try:
         in_force = load_in_force(Settings.from_environment(workspace))
-    except SetupError as error:  # it may be this very plugin that is to be mended
+    except SetupError as error:  # the installed version of this very plugin may be the cause
         yield f"  {style_text('!', 'yellow')} {visible_again(error.what)}: {visible_again(error.why)}"
         return
     try:

@@ -42,7 +42,7 @@ def _declare_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    """Explains one action, or one per line; 3 where the single one is denied, 1 where a line cannot be judged."""
+    """Explains one action, or one per line; exit code 3 if the single one is denied, 1 if a line cannot be judged."""
     in_force = None if arguments.policy else _in_force(arguments)
     try:
         policy = in_force.policy if in_force else _policy_of_file(arguments.policy)
@@ -77,8 +77,8 @@ def _policy_of_file(file: Path) -> Policy:
 def _explain_lines(policy: Policy, stream: FileIO) -> int:
     """Prints one decision per line; an invalid line gets an error in its place, and the rest continues.
 
-    All available input is answered before more is read: a pipe that asks line by line gets its answers, and the output
-    for a file is not flushed per line.
+    All available input is answered before more is read, so that a pipe that asks line by line gets its answers, and the
+    output for a file is not flushed per line.
     """
     code = DONE
     for lines in _blocks(stream):

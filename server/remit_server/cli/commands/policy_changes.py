@@ -1,4 +1,4 @@
-"""`remit policy replay|update`: past calls judged again, and a policy file changed after a review of that (CLI-01)."""
+"""`remit policy replay|update`: judges past calls again, and changes a policy file after showing that (CLI-01)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from remit_server.runtime.settings import Settings
 
 
 def change_lines(replay: Replay) -> Iterator[str]:
-    """Yields a line for every changed verdict, then the numbers of changed and skipped ones."""
+    """Yields a line for every changed verdict, then the numbers of changed and skipped calls."""
     for change in replay.changes:
         yield _line(change)
     yield _count_words(replay)
@@ -84,7 +84,7 @@ def _declare_update(parser: argparse.ArgumentParser) -> None:
 
 
 def _update(arguments: argparse.Namespace) -> int:
-    """Changes the file; 3 where policy or the person denied that, or nobody could be asked."""
+    """Changes the file; exit code 3 if policy or the person denied it, or nobody could be asked."""
     settings = Settings.from_environment(arguments.workspace)
     with (
         closing(load_in_force(settings)) as in_force,
@@ -137,7 +137,7 @@ def _report_unchanged(proposal: Proposal, arguments: argparse.Namespace) -> int:
 
 
 def _refusal(entry: Entry, arguments: argparse.Namespace) -> SetupError | None:
-    """Returns why the change is refused; None where policy asks the person, and the person agrees."""
+    """Returns why the change is refused, or None if policy and the person agree to it."""
     what = "the policy was not changed"
     if entry.decision.verdict is Verdict.DENY:
         fix = "edit the file yourself, outside Remit, or change that rule"

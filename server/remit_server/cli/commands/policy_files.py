@@ -1,4 +1,4 @@
-"""`remit policy check|test|show|programs`: what stands in the policy's files, and whether it is right (CLI-01)."""
+"""`remit policy check|test|show|programs`: checks, tests and shows the policy's files (CLI-01)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _declare_check(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    """Checks the files; 1 where one cannot be used. Warnings do not count."""
+    """Checks the files; exit code 1 if one cannot be used. Warnings do not count."""
     settings = Settings.from_environment(arguments.workspace)
     known = (
         *(settings.person_policy, settings.person_permissions, settings.person_programs),
@@ -103,7 +103,7 @@ def _wrong_file(settings: Settings, file: Path) -> list[str]:
 
 
 def _all_denied(policy: Policy, file: Path) -> Iterator[Problem]:
-    """Yields what a person should know whose file says nothing of what may be done."""
+    """Yields a warning if no rule in the file allows or asks, so that the file denies everything."""
     written = (rule for layer in policy.layers for rule in layer.rules if rule.file == str(file))
     if all(rule.verdict is Verdict.DENY for rule in written):
         fix = "add rules that do: docs/policy.md has a whole policy to begin with"
@@ -111,7 +111,7 @@ def _all_denied(policy: Policy, file: Path) -> Iterator[Problem]:
 
 
 def _wrong_rules(settings: Settings, files: Iterable[Path], *, in_force: bool) -> list[str]:
-    """Returns what is wrong with extension rules: with these files, or with those in force."""
+    """Returns the problems of extension rules: of these files, and if `in_force` of those in force."""
     try:
         rules = tuple(load_rule(file) for file in files)
         if in_force:
@@ -126,8 +126,8 @@ def _declare_test(parser: argparse.ArgumentParser) -> None:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    """Runs the examples; 1 where one fails or a file cannot be read. Rules without examples are listed, and do not
-    fail.
+    """Runs the examples; exit code 1 if one fails or a file cannot be read. Rules without examples are listed, and do
+    not fail.
     """
     settings = Settings.from_environment(arguments.workspace)
     tests: list[RuleTest] = []
@@ -197,7 +197,7 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """Lists the rules. Raises SetupError where a file cannot be used."""
+    """Lists the rules. Raises SetupError if a file cannot be used."""
     counted = count_rules(Settings.from_environment(arguments.workspace), arguments.last, hooks=arguments.hooks)
     if arguments.json:
         print_json(counted.json)
@@ -260,7 +260,7 @@ def _declare_programs(parser: argparse.ArgumentParser) -> None:
 
 
 def _programs(arguments: argparse.Namespace) -> int:
-    """Lists the programs, or shows one. Raises SetupError where a file cannot be used, or the program is not known."""
+    """Lists the programs, or shows one. Raises SetupError if a file cannot be used, or the program is not known."""
     settings = Settings.of_places(arguments.workspace)
     with as_setup_error():
         own = load_programs(settings.person_programs, settings.project_programs)

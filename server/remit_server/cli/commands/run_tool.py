@@ -36,7 +36,7 @@ def tools_of(intent: Intent) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs one call; 3 where it was refused."""
+    """Runs one call; exit code 3 if it was refused."""
     call = parse_call(arguments.name, arguments.tool_arguments, arguments.intent)
     settings = Settings.from_environment(arguments.workspace)
     request = RunRequest(session_id=new_session(), turn_id=new_turn(), input=call)
@@ -56,8 +56,8 @@ def parse_call(tool: str, text: str, intent: str | None) -> CallInput:
 
 
 def with_option(event: ToolResultEvent) -> ToolResultEvent:
-    """Returns a result that says how a person declares an intent, where the call was refused for want of one, or which
-    tools there are: the gate speaks to models (INT-01).
+    """Returns the result with a fix for a person if the gate refused the call: the option for the intent, or the list
+    of tools. The gate itself speaks to models (INT-01).
     """
     intents = event.data.get("intents")
     if event.error is None or not isinstance(intents, list) or (not intents and event.tool in TOOLS):
@@ -87,7 +87,7 @@ class Shown:
                 say(visible_again(event.output))
 
     def exit_code(self, result: RunResult) -> int:
-        """Returns 0 where the call ran and did not fail, 3 where it was refused, else 1."""
+        """Returns 0 if the call ran and did not fail, 3 if it was refused, else 1."""
         if result.status != "completed":
             return EXIT_CODES[result.status]
         return DONE if self._result is not None and self._result.went_well else FAILED

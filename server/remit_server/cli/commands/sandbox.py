@@ -115,7 +115,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _sight(here: Path) -> Sight:
-    """Returns what policy lets the agent's commands see. Raises SetupError where policy cannot be used."""
+    """Returns what policy lets the agent's commands see. Raises SetupError if policy cannot be used."""
     in_force = load_in_force(Settings.from_environment(here))
     try:
         asked = Action(

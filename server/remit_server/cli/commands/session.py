@@ -30,9 +30,9 @@ from remit_server.wall_clock import timestamp, utc_now
 SHOWN = 20
 COLOURS = {"you": "cyan", "model": "green", "call": "dim", "failed": "red", "title": "bold"}
 MAX_LINES = 12
-"""Of what a call printed; the file, and an export, have all."""
+"""Lines of a call's output that are shown; the session's file, and an export, have all lines."""
 MOST = 5
-"""Hits that are shown of one session."""
+"""Search hits that are shown for one session."""
 
 
 def add_session(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
@@ -47,7 +47,7 @@ def add_session(parser: argparse.ArgumentParser, *, optional: bool = True) -> No
 
 
 def complete_sessions(argument: argparse.Action) -> None:
-    """Has shells complete the argument with the sessions of the folder."""
+    """Makes shells complete the argument with the sessions of the folder."""
 
     def names(parsed_args: argparse.Namespace, **_: object) -> list[str]:
         folder = Settings.from_environment(getattr(parsed_args, "workspace", None) or Path()).session_folder
@@ -68,7 +68,7 @@ def chosen(arguments: argparse.Namespace) -> tuple[SessionFolder, SessionSummary
 
 
 def _write_new(file: Path, text: str, what: str) -> int:
-    """Writes a file that is not there yet. Raises SetupError, which says `what` was not done."""
+    """Writes a new file. Raises SetupError, in which `what` says what was not done, if that fails."""
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(text)
@@ -177,7 +177,7 @@ def _declare_search(parser: argparse.ArgumentParser) -> None:
 
 
 def _search(arguments: argparse.Namespace) -> int:
-    """Prints where the words stand; 1 where they stand nowhere."""
+    """Prints the messages that have all the words; exit code 1 if there are none."""
     words = " ".join(arguments.words)
     if not words.strip():
         raise WrongUsage("nothing can be looked for", "no words were given", "try `remit session search retry`")
@@ -228,7 +228,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _format_of(file: Path | None) -> str:
-    """Returns the format that a file's name asks for; Markdown where it asks for none."""
+    """Returns the format for the ending of a file's name, or Markdown for another ending."""
     ending = file.suffix.removeprefix(".").lower() if file else ""
     return {"htm": "html", "jsonl": "json"}.get(ending, ending if ending in FORMATS else "md")
 

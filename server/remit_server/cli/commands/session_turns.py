@@ -1,4 +1,4 @@
-"""`remit session resume|undo|redo` (SES-05), which run a turn: what that imports takes most of a second."""
+"""`remit session resume|undo|redo` (SES-05), apart because importing what runs a turn takes most of a second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from remit_server.workspace.history import Direction
 
 
 def resume(arguments: argparse.Namespace) -> int:
-    """Opens a chat that goes on with the session; `remit ask --resume` is one turn of it."""
+    """Opens a chat that continues the session; `remit ask --resume` runs one turn in it."""
     if arguments.json:
         raise WrongUsage("a chat has no JSON", "it is for people", "use `remit --resume 2 --json PROMPT`")
     if can_ask():
@@ -34,12 +34,12 @@ def resume(arguments: argparse.Namespace) -> int:
 
 
 def undo(arguments: argparse.Namespace) -> int:
-    """Takes the last changes back."""
+    """Undoes the last changes."""
     return _take_back(arguments, "undo")
 
 
 def redo(arguments: argparse.Namespace) -> int:
-    """Takes the last undo back."""
+    """Redoes what was undone last."""
     return _take_back(arguments, "redo")
 
 

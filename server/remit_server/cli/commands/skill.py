@@ -1,4 +1,4 @@
-"""`remit skill list`: the skills that a model can read here, and what of them cannot be used (TOOL-19)."""
+"""`remit skill list`: lists the skills that a model can read here, and those that cannot be used (TOOL-19)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remit_server.workspace.paths.workspace_path import Workspace
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    """Lists the skills; 1 where one cannot be used."""
+    """Lists the skills; exit code 1 if one cannot be used."""
     settings = Settings.from_environment(arguments.workspace)
     found, unread = _find(settings), () if settings.trusted else _unread(settings)
     if arguments.json:

@@ -1,4 +1,4 @@
-"""`remit tools`: the tools that there are, the person's own among them, and what of these cannot be used (TOOL-15)."""
+"""`remit tools`: lists the tools, the person's own included, and which of these cannot be used (TOOL-15)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remit_server.tools.table import TOOLS
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    """Lists the tools; 1 where one of the person's own cannot be used."""
+    """Lists the tools; exit code 1 if one of the person's own cannot be used."""
     folder = config_folder(os.environ)
     found = ExternalTools(folder, choose_sandbox(Settings.of_places(arguments.workspace).workspace))
     asyncio.run(found.start())

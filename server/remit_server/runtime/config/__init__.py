@@ -1,1 +1,1 @@
-"""Configuration: what may be set, where it is set, and what counts (CFG-01)."""
+"""Configuration: the settings, where each is set, and which value counts (CFG-01)."""

@@ -1,4 +1,4 @@
-"""What an editor shows in a configuration file: what may be written, what it means, and what is wrong (CFG-04)."""
+"""What an editor shows in a configuration file: completions, explanations and problems (CFG-04)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from remit_server.runtime.config.form import SECTIONS, ConfigForm, project_may, 
 from remit_server.runtime.config.layers import parse
 
 INVALID = "config_invalid"
-"""The code of what keeps a configuration from being used."""
+"""The code of problems that keep a configuration from being used."""
 
 
 def completions(text: str, offset: int, *, project: bool) -> tuple[Completion, ...]:
@@ -25,7 +25,7 @@ def completions(text: str, offset: int, *, project: bool) -> tuple[Completion, .
 
 
 def hover(text: str, offset: int) -> Hover | None:
-    """Says what the setting at the offset means; None where there is none."""
+    """Returns what the setting at the offset means, or None if there is none."""
     return explain(text, offset, whole=_WHOLE)
 
 

@@ -1,7 +1,7 @@
-"""What an editor's settings say of Remit's (CFG-02; LSP-15).
+"""Reads Remit's settings from an editor's (CFG-02; LSP-15).
 
-An editor's settings may be a workspace's, and it does not say whose they are: they may do what a project's file may,
-and nothing else. Whatever is not taken is said.
+An editor's settings may come from the workspace, and the editor does not say so. They may therefore do only what a
+project's file may. Each setting that does not count is reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST = 200
 
 
 def read_editor(given: object, before: Resolved, *, trusted: bool | None) -> tuple[Mapping[Key, Any], tuple[str, ...]]:
-    """Returns the settings that count, and a sentence for each of the others. `before` is what counts without them."""
+    """Returns the settings that count, and a sentence for each of the others. `before` are those without them."""
     if given is None:
         return {}, ()
     if not isinstance(given, Mapping):

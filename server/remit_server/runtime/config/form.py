@@ -1,6 +1,6 @@
-"""What may be set: one typed model, of which files, variables and the published schema are made (CFG-01).
+"""The settings: one typed model, from which files, variables and the published schema are made (CFG-01).
 
-Each field says which variable sets it too, and what a project's file may do with it.
+Each field names the environment variable that also sets it, and says what a project's file may do with it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from remit_server.agent.context.generation import MAX_TOKENS
 from remit_server.models.ports import Effort
 
 When = Literal["each", "turn"]
-"""When a person is asked about edits: before each, or about all of a turn's together."""
+"""When a person is asked about edits: before each edit, or once about all edits of a turn."""
 
 Project = Literal["free", "tighten", "no"]
-"""Whether a project's file sets it, lowers it at most, or may not name it, for it would loosen or reveal something."""
+"""Whether a project's file may set a field, may only tighten it, or may not name it, because it could loosen or reveal
+something."""
 
 Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 
 
 def _listed(value: object) -> object:
-    """Returns the hosts of a variable, or of one that stands without its list."""
+    """Splits a string, which a variable has or a file with one host and no list; returns other values unchanged."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
 def _host(text: str) -> str:
-    """Returns the host in its one spelling. Raises ValueError."""
+    """Returns the host in its canonical spelling. Raises ValueError if the text names no host."""
     try:
         return str(parse_endpoint(text))
     except ValueError as error:
@@ -42,7 +43,7 @@ Hosts = Annotated[tuple[Host, ...], BeforeValidator(_listed, json_schema_input_t
 
 
 def setting(default: Any, variable: str, project: Project, description: str, page: str = "", **bounds: Any) -> Any:
-    """Returns a field with its variable, what a project may do, and the page below `docs/` that has more on it."""
+    """Returns a field that carries its variable, what a project may do, and the page below `docs/` about it."""
     extra: dict[str, JsonValue] = {"variable": variable, "project": project}
     if page:
         extra["page"] = page
@@ -336,7 +337,7 @@ class ConfigForm(Section):
 
 
 SECTIONS: dict[str, type[Section]] = {name: type(field.default) for name, field in ConfigForm.model_fields.items()}
-"""The sections by name, as `ConfigForm` has them."""
+"""The models of the sections of `ConfigForm`, by name."""
 
 
 def value_of(form: ConfigForm, key: tuple[str, str]) -> Any:
@@ -356,7 +357,7 @@ def variable_of(section: str, key: str) -> str:
 
 
 def page_of(section: str, key: str) -> str:
-    """Returns the page that has more on a setting; empty where there is none."""
+    """Returns the page about a setting, or an empty string if there is none."""
     return str(_extra(section, key).get("page", ""))
 
 

@@ -1,8 +1,8 @@
-"""Where settings come from, and which one counts (CFG-01, CFG-02): the later of these wins.
+"""Resolves settings from their sources, of which the later one wins (CFG-01, CFG-02).
 
-system, the person's, `~/.remit.yaml`, the project's, an editor's, the environment, the command line. Of a project's
-file only what loosens nothing is taken, and what it must not set is an error; one of a folder that is not trusted is
-not read. What is wrong with a file is said with its place (CFG-03).
+The sources are the system's file, the person's, `~/.remit.yaml`, the project's, an editor, the environment and the
+command line. A value in a project's file counts only if it loosens nothing, and a key that it must not set is an error;
+the file of a folder that is not trusted is not read. Problems of a file are reported with their place (CFG-03).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ MAX_BYTES = 1 << 20
 
 
 def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
-    """Reads a file; returns its places and what it sets. Raises SetupError with the first problem in it."""
+    """Reads a file; returns its document, with the place of each value, and its settings. Raises SetupError with the
+    first problem in it."""
     try:
         text = read_at_most(path, MAX_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -44,7 +45,7 @@ def read_file(path: Path, *, project: bool) -> tuple[Document, ConfigForm]:
 
 
 def parse(file: str, text: str, *, project: bool) -> tuple[Document, ConfigForm]:
-    """Returns the places of a file's text and what it sets. Raises PolicyError with every problem in it."""
+    """Returns the document and the settings of a file's text. Raises PolicyError with every problem in it."""
     document, form = parse_form(file, text, ConfigForm, SECTIONS, most=OF_PROJECT if project else OWN)
     if project and (problems := tuple(_not_a_projects(document, form))):
         raise PolicyError(problems)
@@ -69,12 +70,12 @@ NAMES = ("config.yaml", "config.json")
 HOME_NAMES = (".remit.yaml", ".remit.json")
 Key = tuple[str, str]
 _OF_NUMBERS = ("int_", "float_", "finite_", "greater_", "less_")
-"""How the names begin of what pydantic finds wrong with a number."""
+"""How the types of pydantic's errors about numbers begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who set a value: the layer, and the file or variable."""
+    """The source of a value: the layer, and the file or variable."""
 
     layer: Layer
     where: str = ""
@@ -85,7 +86,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """All settings as they count, and where each comes from."""
+    """All settings in force, and where each comes from."""
 
     form: ConfigForm
     origins: Mapping[Key, Origin]
@@ -96,7 +97,7 @@ class Resolved:
 
 
 def places(workspace: Path | None, environment: Mapping[str, str]) -> Iterator[tuple[Layer, tuple[Path, ...]]]:
-    """Yields the files of each layer, the weakest first; one of each is used."""
+    """Yields the files of each layer, the weakest layer first; at most one file of a layer may exist."""
     home = Path(environment.get("HOME") or Path.home())
     yield "system", tuple(site_config_path("remit") / name for name in NAMES)
     yield "user", tuple(config_folder(environment) / name for name in NAMES)
@@ -111,8 +112,8 @@ def resolve(
     given: Mapping[Key, str] | None = None,
     editor: Mapping[Key, Any] | None = None,
 ) -> Resolved:
-    """Returns the settings for a workspace (None: for none); `given` are those of the command line, `editor` those that
-    an editor may set.
+    """Returns the settings for a workspace, or for None without a project's; `given` are those of the command line,
+    `editor` those that an editor may set.
 
     Raises SetupError with the file and line, or the variable, of what cannot be used.
     """
@@ -129,7 +130,7 @@ def resolve(
     for key, value in (editor or {}).items():
         if _taken(key, value, values):
             values[key], origins[key] = value, Origin("editor")
-    # Blank is as good as empty: nobody has named anything.
+    # A blank variable counts as unset.
     variables = {key: text for key in KEYS if (text := env.get(variable_of(*key), "")).strip()}
     for key, text in variables.items():
         values[key], origins[key] = _parsed(key, text, variable_of(*key)), Origin("environment", variable_of(*key))
@@ -143,14 +144,14 @@ def resolve(
 
 
 def _taken(key: Key, value: Any, values: Mapping[Key, Any]) -> bool:
-    """Returns whether a project's value counts: what it may only tighten, it lowers."""
+    """Returns whether a project's or an editor's value counts: if it may only tighten, it has to be stricter."""
     before = values.get(key, SECTIONS[key[0]].model_fields[key[1]].default)
     return project_may(*key) != "tighten" or strictness(key, value) < strictness(key, before)
 
 
 def strictness(key: Key, value: Any) -> float:
     """Returns where a value stands among those of its key: the lower, the stricter."""
-    if isinstance(value, str):  # its words are listed the strictest first
+    if isinstance(value, str):  # its type lists the words, the strictest first
         return get_args(SECTIONS[key[0]].model_fields[key[1]].annotation).index(value)
     return float(value)
 

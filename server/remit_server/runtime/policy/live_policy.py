@@ -1,6 +1,6 @@
-"""What is in force while the server runs, and what became of the files on disk (POL-11).
+"""Keeps policy and permissions in force while the server runs, and reloads them when their files change (POL-11).
 
-Adds one rule to the person's permission file, whole or not at all (APP-04).
+Also adds one rule to the person's permission file, whole or not at all (APP-04).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MAX_NAMES_CHARS = 2_000
 
 @dataclass(slots=True)
 class LivePolicy:
-    """Policy and permissions of one server. `problem` says why the files on disk are not those in force; what they said
-    when they were last loaded tells whether they are loaded again."""
+    """Policy and permissions of one server. `problem` says why the files on disk are not in force; `_said` is what they
+    said when they were last loaded, so that only changed files are loaded again."""
 
     settings: Settings
     loaded: InForce
@@ -47,11 +47,11 @@ class LivePolicy:
 
     @classmethod
     def start(cls, settings: Settings, loaded: InForce, audit: AuditLog) -> LivePolicy:
-        """With what was loaded."""
+        """Returns the live policy of what was loaded."""
         return cls(settings, loaded, Rulebook(loaded.policy, loaded.permissions, here=loaded.here), audit)
 
     async def reload(self) -> Notice | None:
-        """Put what the files say now in force, or leave what is; None where there is nothing new to say."""
+        """Put what the files say now in force, or keep the old if they cannot be used; None if nothing is new."""
         async with self._lock:
             said = await asyncio.to_thread(what_they_say, self.settings)
             if said is not None and said == self._said:
@@ -68,7 +68,7 @@ class LivePolicy:
             return await self._put_in_force(found)
 
     async def keep(self, rule: PermissionRule, decision: Literal["allow", "deny"]) -> str | None:
-        """Write what was answered for good, and have it in force at once; where that cannot be done, why."""
+        """Write a standing answer into the permission file, and put it in force; returns why not if that fails."""
         async with self._lock:
             try:
                 permissions = await asyncio.to_thread(keep_rule, self.settings.person_permissions, decision, rule)
@@ -80,7 +80,7 @@ class LivePolicy:
             return None
 
     def close(self) -> None:
-        """End what runs for the policy's sake."""
+        """End the processes that run for the policy."""
         self.loaded.close()
 
     async def _put_in_force(self, found: InForce) -> Notice:
@@ -105,12 +105,12 @@ class LivePolicy:
         metadata = {"old": old_version, "new": version, "files": files[:MAX_NAMES_CHARS], **more}
         try:
             self.audit.write(AuditEvent(AuditKind.POLICY_UPDATE, policy_version=version, metadata=metadata))
-        except AuditError as error:  # no call is carried out either, until there is an audit again
+        except AuditError as error:  # no call is carried out either, until the audit can be written again
             log.warning("the change of the policy could not be recorded: %s: %s", error.what, error.why)
 
 
 class NotKept(Exception):
-    """The file is as it was; the message says why, and what to do."""
+    """The rule was not written, and the file is as it was; the message says why, and what to do."""
 
 
 def keep_rule(file: Path, name: ListName, rule: PermissionRule) -> PermissionConfig:

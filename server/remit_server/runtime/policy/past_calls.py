@@ -1,5 +1,5 @@
-"""What past calls say of rules: which of them another policy would decide otherwise, for machines and in words (POL-13,
-EDI-12), and how often each rule decided (POL-14).
+"""Judges past calls again, by another policy, for machines and in words (POL-13, EDI-12), and counts how often each
+rule decided (POL-14).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from remit_server.runtime.policy.policies import as_setup_error, compile_texts, 
 from remit_server.runtime.settings import Settings
 
 LOOKED_BACK = 20_000
-"""Calls among which those are looked for that can be judged anew."""
+"""The number of past calls that are searched for those that can be judged again."""
 MAX_SHOWN = 80
 
 
 def read_past_calls(database: Path, last: int) -> PastCalls:
-    """Returns the last calls of a log that can be judged anew; none where nothing was recorded. Raises SetupError."""
+    """Returns the last calls of a log that can be judged again; none if nothing was recorded. Raises SetupError."""
     if not database.exists():
         return PastCalls()
     try:
         with closing(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT))) as newest_first:
-            # Another agent's calls are judged by another default.
+            # Leave out another agent's calls, because another default policy judges them.
             own = (record for record in newest_first if ELSEWHERE not in record.event.metadata)
             return past_calls(islice(own, LOOKED_BACK), last)
     except AuditError as error:
@@ -51,7 +51,7 @@ def read_past_calls(database: Path, last: int) -> PastCalls:
 def preview(settings: Settings, text: Source, last: int = LAST) -> Replay:
     """Judges the last calls as if the policy file had this text; nothing is written (EDI-12).
 
-    Raises SetupError where the text, or another file in force, cannot be used.
+    Raises SetupError if the text, or another file in force, cannot be used.
     """
     with closing(load_in_force(settings)) as in_force:
         with as_setup_error():
@@ -106,19 +106,19 @@ def _payload(change: Change) -> dict[str, Json]:
 
 
 CALLS = 1000
-"""How many of the last calls are counted, unless it is said otherwise."""
+"""How many of the last calls are counted by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedRule:
-    """A rule, and in how many of the counted calls it carried which verdict."""
+    """A rule, and how many of the counted calls it decided, by verdict."""
 
     rule: ListedRule
     hits: Counter[str]
 
     @property
     def json(self) -> dict[str, Json]:
-        """The same for machines."""
+        """The rule and its hits for machines."""
         return {
             "rule": self.rule.name,
             "layer": self.rule.layer,
@@ -135,7 +135,7 @@ class CountedRule:
 
 @dataclass(frozen=True, slots=True)
 class CountedRules:
-    """All rules in the order of their layers, and what policy files say besides; `calls` is how many were counted."""
+    """All rules by layer, and what else policy files set; `calls` is the number of calls that were counted."""
 
     calls: int
     rules: tuple[CountedRule, ...]
@@ -145,7 +145,7 @@ class CountedRules:
 
     @property
     def json(self) -> dict[str, Json]:
-        """The same for machines."""
+        """The rules, intents, globs of tests and exemptions for machines."""
         intents: dict[str, Json] = {
             intent.value: {"tools": list(row.tools), "effects": sorted(row.external)}
             for intent, row in self.matrix.items()
@@ -160,9 +160,10 @@ class CountedRules:
 
 
 def count_rules(settings: Settings, last: int = CALLS, *, hooks: bool = False) -> CountedRules:
-    """Returns the rules in force, with `hooks` those for another agent's calls, counted in the last calls.
+    """Returns the rules in force, with `hooks` those for another agent's calls, and how often each decided in the last
+    calls.
 
-    Raises SetupError where a file cannot be used.
+    Raises SetupError if a file cannot be used.
     """
     in_force = load_in_force(settings, hooks=hooks)
     in_force.close()
@@ -176,8 +177,8 @@ def count_rules(settings: Settings, last: int = CALLS, *, hooks: bool = False) -
 
 
 def _whole(rules: tuple[ListedRule, ...], policy: Policy) -> tuple[ListedRule, ...]:
-    """Returns the listed rules, and those in force that no text writes out: what protects Remit's own files in the
-    workspace, the tests that a policy names, the scopes of work items.
+    """Returns the listed rules, and those in force that no policy file spells out: rules that protect Remit's own files
+    in the workspace or the tests that a policy names, and the scopes of work items.
     """
     known = {rule.name for rule in rules}
     more = (rule for layer in policy.layers for rule in layer.rules if rule.name not in known)

@@ -22,8 +22,8 @@ _NO_ALLOW = "a rule of a plugin can deny, ask and pass; it cannot allow"
 def load_plugin_rules(folder: Path) -> tuple[ExtensionRule, ...]:
     """Returns the rules of the plugins in the person's configuration folder, each named after its plugin.
 
-    Raises PolicyError for one that the person took and did not disable, and that cannot be used: without it, more would
-    be allowed.
+    Raises PolicyError for one that the person took and did not disable, and that cannot be used, because without it
+    more would be allowed.
     """
     rules: list[ExtensionRule] = []
     problems: list[Problem] = []
@@ -40,7 +40,7 @@ def load_plugin_rules(folder: Path) -> tuple[ExtensionRule, ...]:
 
 
 def brings_rules(folder: Path) -> bool:
-    """Returns whether a plugin brings a rule, or may do so: it cannot be read what it brings."""
+    """Returns whether a plugin brings a rule; True also if the record of a plugin cannot be read."""
     try:
         return any(map(_counts, places(folder / FOLDER)))
     except SetupError:
@@ -48,7 +48,7 @@ def brings_rules(folder: Path) -> bool:
 
 
 def _counts(place: Path) -> bool:
-    """Returns whether the person took a rule there, and did not disable it. Raises SetupError where nobody can say."""
+    """Returns whether the plugin is a rule that the person took and did not disable. Raises SetupError."""
     if not os.path.lexists(place / RECORD):
         return False
     record = read_record(place / RECORD)
@@ -67,7 +67,7 @@ def _rule(found: Found) -> ExtensionRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleHosts:
-    """The process of the person's own rules, and one of each plugin's rule: none can come to another's."""
+    """The process of the person's own rules, and one for each plugin's rule, so that none can reach another's."""
 
     own: ExtensionHost | None
     theirs: Mapping[str, ExtensionHost]
@@ -76,7 +76,7 @@ class RuleHosts:
     def start(
         cls, own: Sequence[ExtensionRule], theirs: Sequence[ExtensionRule], made: Callable[..., ExtensionHost]
     ) -> Self:
-        """Starts them all."""
+        """Starts all processes."""
         return cls(made(own) if own else None, {rule.name: made((rule,)) for rule in theirs})
 
     def ask(self, names: Sequence[str], facts: Facts) -> Json:
@@ -92,16 +92,16 @@ class RuleHosts:
         return [answers[name] for name in names]
 
     def check(self) -> None:
-        """Waits until all have loaded. Raises PolicyError."""
+        """Waits until all rules have loaded. Raises PolicyError."""
         for host in self._all():
             host.check()
 
     def unanswerable(self) -> ExtensionError | None:
-        """Returns why one of them cannot be asked; None where all can."""
+        """Returns why one of the processes cannot be asked, or None if all can."""
         return next(filter(None, (host.unanswerable() for host in self._all())), None)
 
     def close(self) -> None:
-        """Ends them all."""
+        """Ends all processes."""
         for host in self._all():
             host.close()
 

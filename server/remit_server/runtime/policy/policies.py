@@ -1,5 +1,5 @@
-"""What is in force for a workspace: the person's files or the packaged default, tightened by the project's; and
-policies made of such texts before they are in force (POL-11).
+"""Loads what is in force for a workspace: the person's files or the packaged default, tightened by the project's; and
+compiles policies from such texts before they are in force (POL-11).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from remit_server.workspace.paths.workspace_path import Workspace
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """Policy and permissions as loaded from their files, those that hold in the workspace `here`; `close` ends what
-    runs for their sake.
+    """The policy as loaded from its files, and the permissions that hold in the workspace `here`; `close` ends the
+    processes of extension rules.
 
-    `unanswerable` says why the rules that are programs cannot be asked, where that is so: each is then a deny.
+    `unanswerable` returns why the extension rules cannot be asked, or None; while they cannot, each is a deny.
     """
 
     policy: Policy
@@ -57,8 +57,8 @@ class InForce:
 
 
 def load_in_force(settings: Settings, *, hooks: bool = False) -> InForce:
-    """Load them; with `hooks`, those for another agent's calls (HOK-03). Raises SetupError (`policy_invalid`) naming
-    file, line and column: a broken policy allows nothing.
+    """Load policy and permissions; with `hooks`, those for another agent's calls (HOK-03). Raises SetupError
+    (`policy_invalid`) naming file, line and column, so that a broken policy allows nothing.
     """
     person = settings.person_policy if is_given(settings.person_policy) else None
     project = settings.project_policy if is_given(settings.project_policy) else None
@@ -80,9 +80,9 @@ def load_in_force(settings: Settings, *, hooks: bool = False) -> InForce:
 
 
 def what_they_say(settings: Settings) -> tuple[object, ...] | None:
-    """Returns what differs where loading would come to something else: the digests of the files, the answer about
-    trust, and which folder this is. None where only loading tells: with rules that are programs, or where a file cannot
-    be read."""
+    """Returns a value that changes when loading would give another result: the digests of the files, the answer about
+    trust, and which folder this is. None if only loading can tell: with extension rules, or if a file cannot be
+    read."""
     own = (settings.person_policy, settings.person_permissions, settings.person_programs)
     files = (*own, settings.project_policy, settings.project_programs, settings.work_items)
     try:
@@ -95,7 +95,7 @@ def what_they_say(settings: Settings) -> tuple[object, ...] | None:
 
 
 def _digest(file: Path) -> bytes | None:
-    """Returns the digest of a regular file; None where there is none. Raises OSError for one that cannot be read."""
+    """Returns the digest of a regular file, or None if there is none. Raises OSError for one that cannot be read."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -105,8 +105,8 @@ def _digest(file: Path) -> bytes | None:
 
 
 def _told_items(settings: Settings) -> WorkItems | None:
-    """Returns the work items; in a folder that the person did not say they trust, their scopes alone (CFG-06). Raises
-    PolicyError, also where one names a skill that there is not (INT-13)."""
+    """Returns the work items, or only their scopes in a folder that the person has not trusted (CFG-06). Raises
+    PolicyError, also if a work item names a skill that does not exist (INT-13)."""
     items = load_work_items(settings.work_items)
     now = read_trust(settings.workspace)
     if items is None:
@@ -118,10 +118,10 @@ def _told_items(settings: Settings) -> WorkItems | None:
 
 
 def _require_skills(items: WorkItems, settings: Settings) -> None:
-    """Raises PolicyError for each name of a skill that none has here."""
+    """Raises PolicyError with a problem for each named skill that does not exist here."""
     if not any(item.skills for item in items.values()):
         return
-    # Only here: it imports what runs a turn, and a look at policy or audit does not (CLI-19).
+    # Imported only here, because it imports what runs a turn, which a look at policy or audit does without (CLI-19).
     from remit_server.runtime.skill_folders import SkillFolders, person_folders
 
     with Workspace(settings.workspace) as workspace:
@@ -151,7 +151,7 @@ def _real_path(path: str) -> str:
 
 
 def load_permissions(file: Path) -> PermissionConfig:
-    """Returns the person's standing answers, those of every workspace; none where there is no such file. Raises
+    """Returns the person's standing answers, those of every workspace; none if there is no such file. Raises
     PolicyError."""
     return parse_permissions(str(file), read_source(file).text) if is_given(file) else PermissionConfig()
 
@@ -163,8 +163,8 @@ def _with_programs(
     load: Callable[[], Policy],
     here: WorkspaceIdentity,
 ) -> InForce:
-    """Returns the policy of `load` with these rules and those of plugins, whose processes start while it is loaded.
-    Raises PolicyError."""
+    """Returns the policy of `load` with the person's extension rules and those of plugins. Their processes start while
+    the policy is loaded. Raises PolicyError."""
     made = partial(ExtensionHost, workspace=settings.workspace, call_s=settings.extension_timeout_s)
     hosts = RuleHosts.start(rules, brought, made)
     try:
@@ -177,8 +177,7 @@ def _with_programs(
 
 
 def problems_of_rules(rules: tuple[ExtensionRule, ...], settings: Settings) -> tuple[Problem, ...]:
-    """Returns what is wrong with the top level of rules that are well-formed, found by loading them in their
-    sandbox."""
+    """Returns the problems at the top level of well-formed rules, found by loading them in their sandbox."""
     if not rules:
         return ()
     host = ExtensionHost(rules, settings.workspace)
@@ -205,7 +204,7 @@ def own_sources(settings: Settings, instead: Source | None = None, *, hooks: boo
     """Returns the texts that somebody wrote for this workspace: the person's own (or the packaged default), then the
     project's.
 
-    `instead` takes the place of one of the two, as its `project` says. Raises PolicyError.
+    `instead` replaces the person's or the project's text, as its `project` says. Raises PolicyError.
     """
     if instead is not None and not instead.project:
         person = instead
@@ -221,7 +220,7 @@ def own_sources(settings: Settings, instead: Source | None = None, *, hooks: boo
 
 
 def compile_texts(settings: Settings, texts: Sequence[Source], beside: Policy) -> Policy:
-    """Returns the policy of these texts, with what `beside` has besides: extension rules, work items, rows of programs.
+    """Returns the policy of these texts, with the extension rules, work items and rows of programs of `beside`.
 
     Raises PolicyError.
     """
@@ -243,7 +242,7 @@ def candidate(settings: Settings, file: Path | None, in_force: Policy, *, projec
 
 @contextmanager
 def as_setup_error() -> Generator[None]:
-    """Yields a policy that cannot be used, as an error of a command."""
+    """Turns a PolicyError of the block into a SetupError for a command."""
     try:
         yield
     except PolicyError as error:

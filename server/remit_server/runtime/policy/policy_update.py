@@ -34,8 +34,8 @@ from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The file that is to change: in its folder, held open, with what it holds now. `judged` is its path in the
-    workspace, None outside."""
+    """The file that is to change: its folder, held open, its path, and its content now. `judged` is its path in the
+    workspace, None for a file outside."""
 
     folder: Workspace
     path: WorkspacePath
@@ -45,7 +45,7 @@ class Target:
 
 @contextmanager
 def target_file(settings: Settings, *, project: bool) -> Generator[Target]:
-    """Yields the person's policy file, or the project's. What writers that died left beside it is gone. Raises
+    """Yields the person's policy file, or the project's, after removing what writers that died left beside it. Raises
     SetupError, ToolError."""
     place = settings.project_policy if project else _real(settings.person_policy)
     if not project:
@@ -63,8 +63,8 @@ def target_file(settings: Settings, *, project: bool) -> Generator[Target]:
 
 
 def judge(in_force: InForce, target: Target) -> Decision:
-    """Returns what the policy in force says of the change: a review at least, by the built-in rule. The person's own
-    permissions can make it a deny."""
+    """Returns the decision of the policy in force on the change: at least a review, by the built-in rule. The person's
+    own permissions can make it a deny."""
     action = update_action(target.judged)
     decision = evaluate(in_force.policy, action)
     answer = decide(in_force.permissions, Standing(), action, decision)
@@ -85,7 +85,7 @@ def propose(settings: Settings, in_force: Policy, target: Target, new: Source, l
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How a change is recorded, each time durably before anything goes on."""
+    """Records the steps of a change, each durably before the next one begins."""
 
     log: AuditLog
     session: str
@@ -95,7 +95,7 @@ class Entry:
     target: Target
 
     def record(self, outcome: str, by: str = "", deny_reason: str | None = None) -> None:
-        """Record one step of it. Raises SetupError (`audit_broken`)."""
+        """Record one step of the change. Raises SetupError (`audit_broken`)."""
         try:
             self.log.append(self._event(outcome, by, deny_reason))
         except AuditError as error:
@@ -122,8 +122,8 @@ class Entry:
 
 
 def apply(proposal: Proposal, target: Target, entry: Entry) -> None:
-    """Write the new text, with a record before and one after. Raises ToolError (`stale` where the file is no longer
-    what was shown) and SetupError (`audit_broken`): the file is then as it was, unless the error says otherwise."""
+    """Write the new text, with a record before and one after. Raises ToolError (`stale` if the file is no longer what
+    was shown) and SetupError (`audit_broken`): the file is then unchanged, unless the error says otherwise."""
     entry.record(BEGUN)
     try:
         write_atomically(target.folder, target.path, target.image, proposal.after.encode())
@@ -139,7 +139,7 @@ def apply(proposal: Proposal, target: Target, entry: Entry) -> None:
 
 
 def _real(place: Path) -> Path:
-    """The person may keep the file elsewhere and link to it; then that one changes, and the link stays."""
+    """Returns the file that a link at `place` leads to, so that a linked file changes and the link stays."""
     try:
         return place.resolve() if os.path.lexists(place) else place
     except (OSError, RuntimeError) as error:

@@ -1,6 +1,6 @@
 """`remit hook AGENT`: decides and records the calls of an agent that somebody already uses (HOK-01).
 
-An agent's name answers one event of that agent; the subcommands are the table `COMMANDS`.
+`remit hook AGENT` answers one event of that agent; the other subcommands are the table `COMMANDS`.
 """
 
 from __future__ import annotations

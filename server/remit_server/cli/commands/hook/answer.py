@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
             reply = _answer(arguments)
     except RemitError as error:
         reply = reply_to_failure(agent, arguments.event, error)
-    except Exception as error:  # nothing that breaks may let the call on
+    except Exception as error:  # whatever broke, the call must not go on
         failed = SetupError("the call could not be judged", type(error).__name__, "see `remit doctor`, and report it")
         reply = reply_to_failure(agent, arguments.event, failed)
     return deliver(reply)
@@ -43,7 +43,7 @@ def _answer(arguments: argparse.Namespace) -> Reply:
 
 
 def event_door(arguments: argparse.Namespace, opener: Opener) -> Door:
-    """Returns where the events of the named agent come in."""
+    """Returns the door that answers the events of the named agent."""
     return Door(
         agent=AGENTS[arguments.agent],
         environment=os.environ,
@@ -56,7 +56,7 @@ def event_door(arguments: argparse.Namespace, opener: Opener) -> Door:
 
 
 def deliver(reply: Reply) -> int:
-    """Prints the reply; returns the exit code, which stops the call where nothing can be printed."""
+    """Prints the reply; returns the exit code, which is 2 and stops the call if nothing can be printed."""
     try:
         sys.stdout.write(reply.out)
         sys.stdout.flush()

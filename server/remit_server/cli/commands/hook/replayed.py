@@ -28,7 +28,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    """Judges each event; 1 where one cannot be judged."""
+    """Judges each event; exit code 1 if one cannot be judged."""
     code = DONE
     with opened_once() as opener:
         door = event_door(arguments, opener)

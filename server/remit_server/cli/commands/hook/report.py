@@ -26,7 +26,7 @@ def _declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    """Lists what was asked about, or allows one of it; 3 where nobody said yes."""
+    """Lists what was asked about, or allows one entry of that; exit code 3 if nobody said yes."""
     settings = Settings.of_places(arguments.workspace)
     asked = most_asked(settings.audit_database, settings.workspace, arguments.last)[:MOST_SHOWN]
     if arguments.allow is not None:

@@ -1,4 +1,4 @@
-"""`remit hook install`, `remove`, `status`: the settings files of agents, and a change that is shown first (HOK-06)."""
+"""`remit hook install`, `remove`, `status`: shows agents' settings files, and changes them after a look (HOK-06)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 
 def chosen_file(arguments: argparse.Namespace) -> SettingsFile:
-    """Returns the file that is meant. A project's, which others have too, names `remit` without its folder."""
+    """Returns the file that the arguments name. A project's file, which others share, names `remit` without a path."""
     agent = AGENTS[arguments.agent]
     project = arguments.workspace.absolute() if arguments.project else None
     remit = "remit" if arguments.project else str(Path(sys.executable).with_name("remit"))
@@ -48,7 +48,7 @@ def chosen_file(arguments: argparse.Namespace) -> SettingsFile:
 
 
 def change_settings(arguments: argparse.Namespace, change: Callable[[SettingsFile, str], str], done: str) -> int:
-    """Shows a change of the file, asks, and makes it; 3 where nobody said yes. Raises SetupError."""
+    """Shows a change of the file, asks, and makes it; exit code 3 if nobody said yes. Raises SetupError."""
     file = chosen_file(arguments)
     before = file.read()
     after = change(file, before)
@@ -86,7 +86,7 @@ def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, chang
 
 
 def _tell_of_other(arguments: argparse.Namespace) -> None:
-    """Says where Remit was not removed: an agent reads the person's file and the project's."""
+    """Says where Remit's entries remain, because an agent reads the person's file and the project's."""
     other = chosen_file(argparse.Namespace(**{**vars(arguments), "project": not arguments.project}))
     if _state(other)[0] in {"installed", "untrusted"}:
         option = "" if arguments.project else " --project"
@@ -98,7 +98,7 @@ def _declare_status(parser: argparse.ArgumentParser) -> None:
 
 
 def _state(file: SettingsFile) -> tuple[str, str]:
-    """Returns the state of a file, and why it has none; `untrusted` where its agent passes over what is installed."""
+    """Returns the state of a file, and why it is `unreadable`; `untrusted` if its agent skips the installed entries."""
     try:
         text = file.read()
         state = file.state(text)
@@ -108,7 +108,7 @@ def _state(file: SettingsFile) -> tuple[str, str]:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    """Prints a line for each file that there may be."""
+    """Prints a line for each settings file that there may be."""
     remit = str(Path(sys.executable).with_name("remit"))
     for agent in [AGENTS[arguments.agent]] if arguments.agent else AGENTS.values():
         for project, name in ((None, remit), (arguments.workspace.absolute(), "remit")):
