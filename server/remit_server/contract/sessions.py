@@ -189,7 +189,7 @@ class Pinned(TurnRecord):
 
 
 class ChangedFile(Wire):
-    """One file from `before` to `after`, which are digests of kept contents; null where there is no file.
+    """One file from `before` to `after`, which are digests of kept contents; null if there is no file.
 
     `executable` says whether it was executable before and is afterwards; null if that does not matter.
     """

@@ -41,7 +41,7 @@ class StatusRequest(Wire):
 
 
 class ShutdownRequest(Wire):
-    """Asks the server to end. Running turns are cancelled, and the client is still sent their results."""
+    """Asks the server to end. Running turns are cancelled, and their results say so."""
 
 
 class ClientMessage(Wire):

@@ -156,7 +156,7 @@ class Connection:
         return Snapshot(self.client, self.folders, self.document(uri), frozen, tuple(self.reviews.values()))
 
     def document(self, uri: str) -> FolderDocument | None:
-        """Returns the open document of this URI, where it is in a workspace folder."""
+        """Returns the open document of this URI, or None if it is not open or in no workspace folder."""
         return self.folders.document(self.buffers.at(uri))
 
     async def runtime(self, folder: str | None = None) -> AgentRuntime:

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-# Importing lsprotocol creates some 90,000 objects that live as long as the process, so garbage collection is off here.
+# Importing lsprotocol creates some 90,000 objects that are never freed, so collecting garbage meanwhile wastes time.
 gc.disable()
 from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
@@ -45,7 +45,7 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
     """
     handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines("[remit]"))
-    handler.setLevel(logging.WARNING)  # the log file may take more
+    handler.setLevel(logging.WARNING)  # the log file may take lower levels too
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     server = build_server(open_runtime)
     if tcp is None:

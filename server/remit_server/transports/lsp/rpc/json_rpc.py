@@ -364,7 +364,7 @@ class RemitProtocol(LanguageServerProtocol):
         """Returns the server's capabilities. Nothing slow has been imported before this."""
         client = describe_client(params)
         if params.capabilities.general is not None:
-            params.capabilities.general.position_encodings = None  # pygls would take the first one
+            params.capabilities.general.position_encodings = None  # otherwise pygls would choose the first one
         result = _finish(super().lsp_initialize(params))
         result.capabilities.position_encoding = client.encoding
         if result.capabilities.execute_command_provider is not None:
@@ -373,7 +373,7 @@ class RemitProtocol(LanguageServerProtocol):
         if client.reads_virtual_documents and result.capabilities.workspace is not None:
             contents = lsp.TextDocumentContentOptions(schemes=list(SCHEMES))
             result.capabilities.workspace.text_document_content = contents
-        if not client.takes_code_actions:  # such a client may not accept an object of options either
+        if not client.takes_code_actions:  # LSP allows an object of options only for a client that takes them
             result.capabilities.code_action_provider = True
         if not announces_completion(client, os.environ):
             result.capabilities.inline_completion_provider = None
