@@ -4,7 +4,7 @@ These pydantic models are the source; `schemas/` and the extension's TypeScript 
 (`make schemas`). Field names are snake_case on every transport.
 """
 
-# What is imported here is what the contract has: the names stand once.
+# The imports below are the list of what the contract exports, so that no name has to be written twice.
 # ruff: noqa: F401
 # mypy: implicit-reexport
 # pyright: reportUnusedImport=false

@@ -1,4 +1,4 @@
-"""What a line typed in a chat came to, as a client is told (CLI-09)."""
+"""The results of a line typed in a chat, for clients (CLI-09)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from remit_server.contract.values import Wire
 
 
 class ChatReply(Wire):
-    """What one line came to. `text` is Markdown to be shown; `input` is what to run in `session_id`, with `model`.
+    """The result of one line. `text` is Markdown to show; `input` is what to run in `session_id`, with `model`.
 
     `loads` says that the chat goes on with the session `session_id`, whose messages are to be shown; `clears` that it
-    is a new one; `leaves` that the person wants to leave.
+    is a new session; `leaves` that the person wants to leave.
     """
 
     session_id: str
@@ -25,7 +25,7 @@ class ChatReply(Wire):
 
 
 class ChatProposal(Wire):
-    """What may be typed: `text` takes the place of what stands from character `start` (in UTF-16 units) to the end."""
+    """A completion: `text` replaces the typed text from character `start` (in UTF-16 units) to its end."""
 
     text: str
     start: int = Field(ge=0)

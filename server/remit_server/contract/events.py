@@ -14,8 +14,8 @@ from remit_server.contract.values import ErrorCode, ErrorPayload, FileDiff, Reas
 class Event(Wire):
     """What all events carry; `seq` is contiguous from 1 in a turn, `time` is UTC in RFC 3339.
 
-    `sub_agent` is the id of the call that handed work to the sub-agent whose event this is, and `step` one of its own
-    then; left out where it is the turn's own.
+    `sub_agent` is there only if the event is of a sub-agent: it is the id of the call that handed the work to the
+    sub-agent, and `step` then counts the steps of the sub-agent.
     """
 
     seq: int = Field(ge=1)
@@ -27,9 +27,10 @@ class Event(Wire):
 
 
 class RunStarted(Event):
-    """The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here.
+    """The turn was accepted. `sent_to` is the host that the conversation is sent to, null if it stays on this machine.
 
-    `resumed`: another process had begun the turn and is gone; it had only read, and that is done again from here on.
+    `resumed` says that another process had begun the turn and is gone. If that process had only read, the turn is run
+    again from here on.
     """
 
     kind: Literal["run_started"] = "run_started"
@@ -40,7 +41,7 @@ class RunStarted(Event):
 
 
 class IntentSelected(Event):
-    """Stage one: the step declared its intent (rule 2), or switched it (rule 4), for a work item where it named one."""
+    """Stage one: the step declared its intent (rule 2), or switched it (rule 4), for a work item if it named one."""
 
     kind: Literal["intent_selected"] = "intent_selected"
     intent: Intent
@@ -65,7 +66,7 @@ class ThinkingDelta(Event):
 
 
 class PromptProgress(Event):
-    """So many tokens of the step's prompt the model has read, of `total`; its first word comes after the last."""
+    """The model has read `done` of the `total` tokens of the step's prompt. Its first word comes after the last one."""
 
     kind: Literal["prompt_progress"] = "prompt_progress"
     done: int = Field(ge=0)
@@ -89,7 +90,7 @@ STOPPED = frozenset({ErrorCode.TIMED_OUT, ErrorCode.STOPPED})
 class ToolResultEvent(Event):
     """How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
 
-    `data` is the same for programs, by tool (docs/editors/protocol.md); empty where it would be longer than 256 KiB.
+    `data` is the same for programs, by tool (docs/editors/protocol.md); empty if it would be longer than 256 KiB.
     """
 
     kind: Literal["tool_result"] = "tool_result"
@@ -115,7 +116,7 @@ class ToolResultEvent(Event):
     @property
     def went_well(self) -> bool:
         """Whether the call did what it was for: a program that it ran has ended, and not with an error."""
-        failed = self.data.get("passed") is False  # tests of which none ran, or whose report says otherwise
+        failed = self.data.get("passed") is False  # no test ran, or the report of the tests says that they failed
         return self.ok and not failed and not self.exit_code
 
 
@@ -137,7 +138,7 @@ class CommandWaits(Event):
 
 
 class ProcessChanged(Event):
-    """What became of a process in the background, be it between two turns; `means` says so for the person."""
+    """A process in the background changed its state, perhaps between two turns; `means` says so for the person."""
 
     kind: Literal["process_changed"] = "process_changed"
     process: str
@@ -148,16 +149,16 @@ class ProcessChanged(Event):
 class ApprovalRequired(Event):
     """A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
 
-    `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
-    may reach, and `near` says of which process in the background it reaches ports. Hidden characters are spelled out in
-    all of these.
+    `title` is one short line; `command`, which may have several lines, and `diffs` show everything. `hosts` are the
+    hosts that a command may reach, and `near` names the process in the background whose ports it reaches. Hidden
+    characters are spelled out in all of these.
 
-    `session_rule` says in words what an answer for the session would remember, `edits_rule` what one about every edit
-    would; `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
-    person's permission file, `everywhere_rule` that of an answer for good in every workspace. `session_name` says which
-    session asks, where the server holds more than one; `by_hunk`, that an answer may leave out hunks or files. The call
-    is number `step_call` of the `step_calls` that its step made besides intents; those after it may ask as well.
-    `asked_by` is the work of the sub-agent whose call it is, in a line; null where it is the turn's own.
+    `session_rule` says in words what an answer for the session would remember, `edits_rule` what an answer for every
+    edit would. `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
+    person's permission file; `everywhere_rule` is that of an answer for good in every workspace. `session_name` names
+    the session that asks, if the server holds more than one. `by_hunk` says that an answer may leave out hunks or
+    files. The call is number `step_call` of the `step_calls` that its step made besides intents; the calls after it may
+    ask as well. `asked_by` is one line about the work of the sub-agent that made the call; null if no sub-agent did.
     """
 
     kind: Literal["approval_required"] = "approval_required"
@@ -192,10 +193,10 @@ class ApprovalRequired(Event):
 class ApprovalResolved(Event):
     """How the question ended and who answered.
 
-    By `standing_answer` and `review` there was no question, and `approval_id` is the call's id: an answer given before
-    decided, or the review of work in strict mode, of which `reason` says whose it was. `beforehand` is a yes that the
-    command line gave (`--approve session`). It is `withdrawn` where a file that it was about was renamed, deleted or
-    made meanwhile.
+    With `standing_answer` and `review` there was no question, and `approval_id` is the call's id: what decided was an
+    answer given before, or the review of the work in strict mode, and then `reason` says whose review it was.
+    `beforehand` is a yes that the command line gave (`--approve session`). A question is `withdrawn` if a file that it
+    was about was renamed, deleted or made meanwhile.
     """
 
     kind: Literal["approval_resolved"] = "approval_resolved"
@@ -243,9 +244,9 @@ class ReviewResolved(Event):
 
 
 class ContextCondensed(Event):
-    """The conversation came near the end of the model's window: what is sent of it is shorter now. All of it is kept.
+    """The conversation came near the end of the model's window, so a shorter form of it is sent now. All of it is kept.
 
-    Tokens are estimated by the model's own counts; `summary` is what the model said of the part that is not sent.
+    Tokens are estimated by the model's own counts; `summary` is the model's summary of the part that is not sent.
     """
 
     kind: Literal["context_condensed"] = "context_condensed"
@@ -256,8 +257,8 @@ class ContextCondensed(Event):
 
 
 class UsageEvent(Event):
-    """What one step cost: of all its requests, where it took several. `context` are the tokens of the longest one of
-    them, and `window` is how many the model can be sent, with its answer; null where unknown.
+    """What one step cost, for all its requests together. `context` is the number of tokens of the longest request, and
+    `window` the number of tokens that the model can hold with its answer; null if unknown.
     """
 
     kind: Literal["usage"] = "usage"

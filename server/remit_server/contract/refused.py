@@ -1,4 +1,4 @@
-"""What a client is told whose message is none of the contract's (AGT-08)."""
+"""The errors for a client whose message does not follow the contract (AGT-08)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _PROBLEMS_SHOWN = 8
 
 
 def refuse_request(what: str, why: str, fix: str) -> ErrorPayload:
-    """Returns the error of a message that cannot be used."""
+    """Returns the error for a message that cannot be used."""
     return ErrorPayload(code=ErrorCode.INVALID_REQUEST, message=f"{what}: {why}", what=what, why=why, fix=fix)
 
 
 def describe_problems(error: ValidationError, whole: str = "") -> str:
-    """Returns every field that the contract refuses, and its problem; never the value, which may be a secret. What is
-    wrong with all of it is said of `whole`, where that has a name."""
+    """Describes the fields that the contract refuses (the first eight), each with its problem and never its value,
+    which may be a secret. A problem of the message as a whole is named `whole`, if that is given."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     problems = [
         (".".join(map(str, e["loc"])) or whole, e["msg"].removeprefix("Value error, ")) for e in found[:_PROBLEMS_SHOWN]

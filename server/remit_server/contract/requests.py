@@ -14,7 +14,7 @@ MOST_SELECTED = 100_000
 
 
 class AnyAttachment(Wire):
-    """What the person attached to a message; what is `pinned` stays when the conversation is condensed."""
+    """What the person attached to a message. A `pinned` attachment stays when the conversation is condensed."""
 
     pinned: bool = False
 
@@ -27,7 +27,7 @@ class FileAttachment(AnyAttachment):
 
 
 class DiagnosticsAttachment(AnyAttachment):
-    """What the editor, else a language server, finds wrong in a file or folder, or in the whole workspace."""
+    """The problems that the editor, or else a language server, finds in a file or folder, or in the whole workspace."""
 
     type: Literal["diagnostics"] = "diagnostics"
     path: str | None = None
@@ -63,11 +63,11 @@ class TextInput(Wire):
 
 
 class CallInput(Wire):
-    """A tool call without a model of ours: the same dispatcher, the same rules.
+    """A tool call that Remit's model did not make. It passes the same dispatcher and the same rules.
 
-    It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
-    judges that as a model's call. `typed` says that the person typed this very command: that answers what policy would
-    ask them about (APP-17). `work_item` is declared with the intent.
+    It is the person's own (`!command`, `run-tool`), or, with `by` `model`, a call of another agent's model, which
+    policy judges as a model's call. `typed` says that the person typed this very command, which answers the question
+    that policy would ask (APP-17). `work_item` is declared with the intent.
     """
 
     type: Literal["call"] = "call"
@@ -140,8 +140,8 @@ class LeftOut(Wire):
 class ApprovalAnswer(Wire):
     """`remit/approval/respond`: the person's answer to one question.
 
-    An `allow` for once may leave out what was shown, where the question is `by_hunk`; without all of it, it is a
-    `deny`. `comment` is for the model, with either.
+    If the question is `by_hunk`, an `allow` for once may leave out parts of what was shown; if it leaves out all of
+    them, it is a `deny`. `comment` is for the model, with either decision.
     """
 
     approval_id: str
@@ -155,7 +155,7 @@ class ApprovalAnswer(Wire):
 class GenerationRequest(Wire):
     """`remit/generate`: one answer of the model by itself, in a wanted format; it has no tools and sees no workspace.
 
-    `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` of it.
+    `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` about that content.
     """
 
     prompt: str = Field(min_length=1)

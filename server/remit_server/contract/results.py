@@ -1,4 +1,4 @@
-"""What a client receives once: how a turn ended, what became of an answer, what the status is (AGT-08)."""
+"""What a client receives once: how a turn ended, whether an answer was accepted, what the status is (AGT-08)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class ToolTrace(Wire):
 
 
 class FileOutcome(Wire):
-    """A file that a turn has changed, and how many lines came and went; null where it is no text, or too large."""
+    """A file that a turn has changed, with the numbers of added and removed lines; these are null if the file is no
+    text or too large."""
 
     path: str
     how: Literal["created", "changed", "deleted", "moved"]
@@ -42,10 +43,10 @@ RunStatus = Literal["completed", "declined", "failed", "cancelled", "denied", "t
 class RunResult(Wire):
     """How a turn ended.
 
-    `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
-    person refused it. `reason` says why in these two, and what was refused, or failed at last, where something else was
-    done. `changes` are the files that are not what they were before the turn; `taken_back_by` names what takes them
-    back, null where nothing was kept to do so.
+    With `declined`, nothing that was asked for was done, and the model says so. With `denied`, nothing was done because
+    policy or the person refused it. For these two, `reason` says why; if something else was done, `reason` says what
+    was refused or failed last. `changes` are the files that differ from before the turn. `taken_back_by` names what
+    takes the changes back; null if nothing was kept to do so.
     """
 
     session_id: str
@@ -70,8 +71,9 @@ class ApprovalReceipt(Wire):
 class ModelStats(Wire):
     """What a local model's process holds now, and sums since it started.
 
-    `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
-    `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
+    `cache_bytes` are held for the next step of each of the `sessions`. `hits` counts the generations that found part of
+    their prompt in this cache, and `shared` those that found it in another session's. `cached_tokens` of the prompts
+    came from the cache, and the model had to read the other `read_tokens`.
     """
 
     sessions: int = Field(ge=0)
@@ -88,8 +90,8 @@ class ModelStats(Wire):
 
 
 class Ability(StrEnum):
-    """What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words, to
-    change it as it is told, to complete at the cursor."""
+    """What an editor can offer to have the model do: rename a name in a file, explain code in words, change code as it
+    is told, complete at the cursor."""
 
     RENAME = "rename"
     EXPLAIN = "explain"
@@ -98,7 +100,7 @@ class Ability(StrEnum):
 
 
 class CompletionState(Wire):
-    """Completion at the cursor, where it is switched on: the model that does it, why it offers nothing now, if so, and
+    """Completion at the cursor, if it is switched on: the model that does it, the reason if it offers nothing now, and
     how often it offered something since the server began.
     """
 
@@ -108,8 +110,8 @@ class CompletionState(Wire):
 
 
 class ProcessStatus(Wire):
-    """A process that a session started in the background. `ports` are those that it listens on, `published` the
-    addresses at which this machine reaches it; `means` says for the person how it is."""
+    """A process that a session started in the background. `ports` are the ports that it listens on, `published` the
+    addresses at which this machine reaches it; `means` describes its state for the person."""
 
     process: str
     command: str
@@ -123,14 +125,14 @@ class StatusResult(Wire):
     """`remit/status`: what a status bar shows.
 
     `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
-    a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
-    `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
-    the cursor is off. `mode` and `state` are those of the session that was asked about, else of the one that was used
-    last; `state_means` says what may be written there and what leads on, `edits` when that session asks about edits.
-    `policy` is the version in force;
-    `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
-    audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
-    `processes` are those that the session started in the background, of those that have ended the last ones.
+    a local model runs; `sent_to` is the host that conversations are sent to, null if they stay on this machine.
+    `abilities` are what the model can be asked for; an editor offers nothing else. `completion` is null if completion
+    at the cursor is off. `mode` and `state` are those of the session that was asked about, or else of the session used
+    last; `state_means` says what may be written in this state and what leads on, and `edits` when that session asks
+    about edits. `policy` is the version in force; `policy_problem` says why it is not the version on disk, and
+    `audit_problem` what was last found wrong with the audit log. `folders` are the roots of all workspace folders that
+    the client has open; each has its own status. `processes` are the running background processes of the session, and
+    the last of those that have ended.
     """
 
     version: str

@@ -1,6 +1,6 @@
-"""What waits for an answer, as clients ask for it and answer it in parts (LSP-14).
+"""Waiting questions about changes, as clients list them and answer them in parts (LSP-14).
 
-What a page shows of everything that goes on in a folder: questions that wait, and the sessions of all agents.
+It also has what the page of `remit http` shows of a folder: waiting questions, and the sessions of all agents.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from remit_server.contract.values import FileDiff, Wire
 
 
 class ReviewListRequest(Wire):
-    """`remit/review/list`: what waits in one workspace folder, else in all."""
+    """`remit/review/list`: asks for the waiting questions of one workspace folder, or of all if it is null."""
 
     workspace_folder: str | None = None
 
 
 class ReviewHunksRequest(Wire):
-    """`remit/review/hunks`: the parts of one question, each with its text."""
+    """`remit/review/hunks`: asks for the parts of one question, each with its text."""
 
     approval_id: str
 
 
 class ReviewResolveRequest(Wire):
-    """`remit/review/resolve`: the answer to one question: an `allow` is for once, a `deny` for all of it.
+    """`remit/review/resolve`: the answer to one question. An `allow` is for once, a `deny` for the whole question.
 
-    Without `left_out`, what was left out by `remit.review.toggle` so far is not taken. `comment` is for the model.
+    Without `left_out`, the parts that `remit.review.toggle` left out so far stay out. `comment` is for the model.
     """
 
     approval_id: str
@@ -40,7 +40,7 @@ class ReviewResolveRequest(Wire):
 
 
 class ReviewPart(Wire):
-    """A hunk, or with `hunk` null a whole file; `line` is the first changed one of the text as it is."""
+    """A hunk, or with `hunk` null a whole file; `line` is the first changed line of the present text."""
 
     path: str
     hunk: int | None
@@ -50,7 +50,7 @@ class ReviewPart(Wire):
 
 
 class ReviewDocument(Wire):
-    """Where one file's text stands as it is, and as it would be: documents for `workspace/textDocumentContent`."""
+    """The addresses of one file's text as it is and as it would be, for `workspace/textDocumentContent`."""
 
     path: str
     before: str
@@ -58,9 +58,9 @@ class ReviewDocument(Wire):
 
 
 class WaitingReview(Wire):
-    """One question about changes; `parts` is empty where it can be answered only as a whole.
+    """One question about changes; `parts` is empty if it can be answered only as a whole.
 
-    `documents` is empty for a client that asks for no such documents.
+    `documents` is empty for a client that cannot read such documents.
     """
 
     approval_id: str
@@ -101,19 +101,19 @@ class ReviewHunks(Wire):
 
 
 class WaitingQuestion(Wire):
-    """A question that waits for an answer, with its parts where it is about changes. An answer may leave parts out
-    where the question is `by_hunk`."""
+    """A question that waits for an answer, with its parts if it is about changes. An answer may leave parts out if the
+    question is `by_hunk`."""
 
     question: ApprovalRequired
     hunks: tuple[ReviewHunk, ...]
 
 
 class AgentSession(Wire):
-    """A session in this folder as the audit log has it: of Remit's own agent (`remit`), or of one that calls
+    """A session in this folder as the audit log has it: of Remit's own agent (`remit`), or of an agent that calls
     `remit hook`.
 
-    `title` is the beginning of what the person said first, as far as it was recorded. `calls` are counted by decision:
-    `asked` are those that a person had to be asked about. `since` and `last` are UTC in RFC 3339.
+    `title` is the beginning of what the person said first, as far as it was recorded. `asked` and `denied` count the
+    `calls` that a person had to be asked about, and those that were denied. `since` and `last` are UTC in RFC 3339.
     """
 
     agent: str

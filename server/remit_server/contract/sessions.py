@@ -1,6 +1,6 @@
-"""What a session's file holds, one record a line, and what a client is told of sessions (SES-01).
+"""The records of a session's file, one per line, and the summary of a session for clients (SES-01).
 
-The same records are what every transport replays a session from.
+Every transport replays a session from these records.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ModelConfig(Wire):
 
 
 class ForkedFrom(Wire):
-    """The session that this one was copied from, and its last message that was."""
+    """The session that this one was copied from, and the number of the last message that was copied."""
 
     session_id: str
     message: int = Field(ge=0)
@@ -53,7 +53,7 @@ class SessionStart(Record):
 
 
 class TurnStarted(TurnRecord):
-    """A turn of the person's begins. `provider` and `model` answer it."""
+    """A turn begins. `provider` and `model` name the model that answers it."""
 
     type: Literal["turn_start"] = "turn_start"
     provider: str
@@ -70,7 +70,7 @@ class SystemSaid(Record):
 class UserSaid(TurnRecord):
     """A message to the model: the person's words, or what Remit told it by itself.
 
-    `sent` is all that the model was sent, with attachments and what the editor showed; null where that is `content`.
+    `sent` is all that the model was sent, with attachments and what the editor showed; null if it equals `content`.
     """
 
     type: Literal["user"] = "user"
@@ -80,8 +80,8 @@ class UserSaid(TurnRecord):
 
 
 class TokenCounts(Wire):
-    """Tokens of one exchange; `cached` of the input were not computed again, and `context` of it were sent in the
-    longest of its requests. `price_usd` is null where not known.
+    """Tokens of one answer; `cached` of the input tokens were not computed again, and `context` of them were sent in
+    the longest of its requests. `price_usd` is null if it is not known.
     """
 
     input: int = Field(ge=0)
@@ -104,8 +104,8 @@ class AssistantSaid(TurnRecord):
 
 
 class CallMade(TurnRecord):
-    """A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed; or a
-    sub-agent, which was handed its work by the call `parent`."""
+    """A call of the model, of the person, of Remit itself, which has collected edits reviewed, or of a sub-agent, which
+    got its work from the call `parent`."""
 
     type: Literal["tool_call"] = "tool_call"
     id: str
@@ -116,7 +116,7 @@ class CallMade(TurnRecord):
 
 
 class CallEnded(TurnRecord):
-    """How a call ended: `output` is what the model was told. The last one of an id counts."""
+    """How a call ended; `output` is what the model was told. If an id has several records, the last one counts."""
 
     type: Literal["tool_result"] = "tool_result"
     id: str
@@ -144,7 +144,7 @@ class IntentDeclared(TurnRecord):
 
 
 class QuestionAnswered(TurnRecord):
-    """A question to the person ended, after they were waited for."""
+    """A question to the person ended, after waiting for them for `waited_ms`."""
 
     type: Literal["approval"] = "approval"
     approval_id: str
@@ -174,7 +174,7 @@ class SentMessage(Wire):
 
 
 class PrefixSent(TurnRecord):
-    """The messages before `upto` are sent to the model as `prefix` from here on."""
+    """From here on, the model is sent `prefix` in place of the messages before number `upto`."""
 
     type: Literal["condensed"] = "condensed"
     upto: int = Field(ge=0)
@@ -182,16 +182,16 @@ class PrefixSent(TurnRecord):
 
 
 class Pinned(TurnRecord):
-    """Texts that stay when the conversation is condensed."""
+    """Texts that stay in the conversation when it is condensed."""
 
     type: Literal["pinned"] = "pinned"
     texts: tuple[str, ...]
 
 
 class ChangedFile(Wire):
-    """One file from `before` to `after`, which are digests of kept contents; null where there is no file.
+    """One file from `before` to `after`, which are digests of kept contents; null if there is no file.
 
-    `executable` are its rights before and afterwards; null where they do not matter.
+    `executable` says whether it was executable before and is afterwards; null if that does not matter.
     """
 
     path: str
@@ -204,7 +204,7 @@ class ChangedFile(Wire):
 class FilesChanged(TurnRecord):
     """A change set: what a call is about to change, written before it does.
 
-    With `reverts` it takes back what these turns changed: an undo, or a redo, which is the undo of an undo.
+    With `reverts`, it takes back what these turns changed: it is an undo, or a redo, which is the undo of an undo.
     """
 
     type: Literal["changes"] = "changes"
@@ -259,8 +259,8 @@ class KeptPosition(Wire):
 
 
 class WorkflowMoved(TurnRecord):
-    """Where the session is about to stand in the workflow, written before it does; `changed` says whether anything was
-    written since the state was entered. It holds where the audit log has it."""
+    """The next position of the session in the workflow, written before the session moves there; `changed` says whether
+    anything was written since the state was entered. It counts only if the audit log has the transition."""
 
     type: Literal["workflow"] = "workflow"
     position: KeptPosition
@@ -268,7 +268,7 @@ class WorkflowMoved(TurnRecord):
 
 
 class Warned(TurnRecord):
-    """What the person was told beside the answer."""
+    """A warning that the person was given besides the answer."""
 
     type: Literal["warning"] = "warning"
     message: str

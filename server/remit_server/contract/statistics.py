@@ -1,4 +1,4 @@
-"""What sessions took, as a client is told (SES-06). Times are milliseconds, prices US dollars."""
+"""Statistics of sessions, for clients (SES-06). Times are milliseconds, prices US dollars."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SizeCounts(Wire):
 
 
 class ModelUse(Wire):
-    """What one model took, as its provider counted. `price_usd` is null where a price is not known."""
+    """What one model used, as its provider counted. `price_usd` is null if a price is not known."""
 
     provider: str
     model: str
@@ -41,7 +41,7 @@ class ModelUse(Wire):
 
 
 class ToolUse(Wire):
-    """What one tool was called for. `failed` counts by error; waits for questions are in no `duration_ms`."""
+    """How one tool was used. `failed` counts by error; `duration_ms` has no waiting for answers to questions."""
 
     name: str
     calls: int = Field(ge=0)
@@ -51,7 +51,8 @@ class ToolUse(Wire):
 
 
 class TimeSpent(Wire):
-    """Where the time of the turns went. Tools side by side count each; `span_ms` is from first to last record."""
+    """Where the time of the turns went. Tools that run at the same time count each; `span_ms` is from the first record
+    to the last."""
 
     turns_ms: float = Field(ge=0)
     model_ms: float = Field(ge=0)

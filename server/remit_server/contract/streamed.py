@@ -1,7 +1,7 @@
-"""What goes over a wire that carries runs both ways: lines of JSON, and WebSocket messages (TRN-01).
+"""The messages between client and server of a stream: lines of JSON, or WebSocket messages (TRN-01).
 
-A message is an object with one field that names it, and perhaps an `id`, which is any string of the client's: every
-answer to the message carries it.
+A message is an object with one field that names it, and perhaps an `id`. The client chooses the `id`, and every answer
+to its message has the same `id`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class CancelRequest(Wire):
 
 
 class StatusRequest(Wire):
-    """Asks what a status bar shows of a session, else of the last used one."""
+    """Asks what a status bar shows of a session, or of the session used last if it is null."""
 
     session_id: str | None = None
 
 
 class ShutdownRequest(Wire):
-    """Asks the server to end: running turns are cancelled, and say so."""
+    """Asks the server to end. Running turns are cancelled, and their results say so."""
 
 
 class ClientMessage(Wire):

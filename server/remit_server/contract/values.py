@@ -108,8 +108,8 @@ class Scope(StrEnum):
 class FileDiff(Wire):
     """A proposed change to one file, as a unified diff with hostile characters made visible.
 
-    A file that is only moved has no diff. `hunks` is how many of it a person may take one by one; 0 where it is taken
-    as a whole.
+    A file that is only moved has no diff. `hunks` is the number of hunks that a person may take one by one, or 0 if the
+    diff is taken as a whole.
     """
 
     path: str
@@ -125,7 +125,7 @@ class FileDiff(Wire):
 class TokenUsage(Wire):
     """Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again.
 
-    `price_usd` is what they cost by the service's list prices: 0 on this machine, null where it is not known.
+    `price_usd` is what they cost by the service's list prices: 0 on this machine, null if it is not known.
     """
 
     prompt_tokens: int = Field(default=0, ge=0)
@@ -134,7 +134,7 @@ class TokenUsage(Wire):
     price_usd: float | None = Field(default=0.0, ge=0)
 
     def plus(self, other: TokenUsage) -> TokenUsage:
-        """Returns the sum; its price is known only where both are."""
+        """Returns the sum. Its price is known only if both prices are."""
         prices = self.price_usd, other.price_usd
         return TokenUsage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,

@@ -1,1 +1,1 @@
-"""The transports into the runtime: the language server and the gateway."""
+"""The transports into the runtime, one package each, and the gateway to the model alone."""

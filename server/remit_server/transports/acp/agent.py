@@ -1,4 +1,4 @@
-"""What a client can ask an agent: a table of thin answers (TRN-10)."""
+"""The requests that a client can send to the agent: a table of short handlers (TRN-10)."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from remit_server.transports.acp.updates import said
 from remit_server.wall_clock import timestamp, utc_now
 
 NOT_HERE = frozenset({"load", "new", "fork", "quit", "edits"})
-"""Commands of the chat that a client has its own way for, or an option."""
+"""Commands of the chat that are not offered, because a client has its own way or an option for them."""
 ENDED_S = 10.0
-"""How long a turn that was cancelled may take to say so."""
+"""The seconds that a cancelled turn may take to end."""
 
 
 class Agent:
-    """One client's agent. `lost` says whether nobody reads any more."""
+    """The agent of one client. `lost` says whether the client has stopped reading."""
 
     def __init__(self, folders: Folders, access: Access, lines: Lines) -> None:
         self._folders, self._access, self._lines = folders, access, lines
@@ -79,7 +79,7 @@ class Agent:
         return {AGENT_METHODS["session_cancel"]: Method(schema.CancelNotification, self.cancel)}
 
     async def initialize(self, asked: schema.InitializeRequest) -> schema.InitializeResponse:
-        """Says what this agent can do; the version is always the one that it speaks."""
+        """Returns what this agent can do. The version is always the agent's own, whatever the client speaks."""
         self._begun = True
         able = asked.client_capabilities
         if able is not None and able.fs is not None:
@@ -105,12 +105,12 @@ class Agent:
         )
 
     async def authenticate(self, asked: schema.AuthenticateRequest) -> None:
-        """Has nothing to do: no method was offered."""
+        """Raises RequestError, because no method of authentication was offered."""
         del asked
         raise RequestError(INVALID_PARAMS, "no authentication is needed")
 
     async def logout(self, asked: schema.LogoutRequest) -> schema.LogoutResponse:
-        """Has nothing to do: nobody is logged in."""
+        """Does nothing, because nobody is logged in."""
         del asked
         return schema.LogoutResponse()
 
@@ -120,7 +120,7 @@ class Agent:
         return schema.NewSessionResponse(session_id=session.id, **self._chosen(session))
 
     async def load(self, asked: schema.LoadSessionRequest) -> schema.LoadSessionResponse:
-        """Goes on with a kept session, after all of it was shown."""
+        """Opens a kept session, after sending the client all of it."""
         session = self._keep(await self._kept(asked), asked)
         folder, kept = session.runtime.sessions, await find_kept(session.runtime.sessions, session.id)
         records = await asyncio.to_thread(folder.read, kept) if kept is not None else ()
@@ -129,11 +129,11 @@ class Agent:
         return schema.LoadSessionResponse(**self._chosen(session))
 
     async def resume(self, asked: schema.ResumeSessionRequest) -> schema.ResumeSessionResponse:
-        """Goes on with a kept session that the client shows already."""
+        """Opens a kept session that the client shows already."""
         return schema.ResumeSessionResponse(**self._chosen(self._keep(await self._kept(asked), asked)))
 
     async def fork(self, asked: schema.ForkSessionRequest) -> schema.ForkSessionResponse:
-        """Copies a kept session, and goes on in the copy."""
+        """Copies a kept session, and opens the copy."""
         folder = await self._folder(asked.cwd, asked.additional_directories)
         kept, new_id = await find_kept(folder.runtime.sessions, asked.session_id), sessions.new_id()
         if kept is None:
@@ -144,21 +144,21 @@ class Agent:
         return schema.ForkSessionResponse(session_id=new_id, **self._chosen(session))
 
     async def list(self, asked: schema.ListSessionsRequest) -> schema.ListSessionsResponse:
-        """Lists the sessions of a folder, else of all that were named, and the one that the agent was started in."""
+        """Lists the sessions of a folder, or of all folders named so far and the one that the agent was started in."""
         self._require_begun()
         folders = await self._folders.kept(asked.cwd)
         kept = [each for folder in folders for each in await asyncio.to_thread(folder.list)]
         return list_page(kept, asked.cursor)
 
     async def close(self, asked: schema.CloseSessionRequest) -> schema.CloseSessionResponse:
-        """Ends what runs in a session; it is kept."""
+        """Ends the running turns of a session and closes the session, which stays on disk."""
         session = self._find(asked.session_id)
         del self._open[session.id]
         await _end_turns(session)
         return schema.CloseSessionResponse()
 
     async def delete(self, asked: schema.DeleteSessionRequest) -> schema.DeleteSessionResponse:
-        """Deletes a session; one that is not there is deleted already."""
+        """Deletes a session. It is no error if the session does not exist."""
         self._require_begun()
         if (session := self._open.pop(asked.session_id, None)) is not None:
             await _end_turns(session)
@@ -168,14 +168,14 @@ class Agent:
         return schema.DeleteSessionResponse()
 
     async def set_mode(self, asked: schema.SetSessionModeRequest) -> schema.SetSessionModeResponse:
-        """Switches the mode, in the old way."""
+        """Switches the mode, in the older way that newer clients do not need."""
         await self._switch(self._find(asked.session_id), asked.mode_id)
         return schema.SetSessionModeResponse()
 
     async def set_config_option(
         self, asked: schema.SetSessionConfigOptionSelectRequest
     ) -> schema.SetSessionConfigOptionResponse:
-        """Chooses a mode, a model, or when edits are asked about."""
+        """Sets the mode, the model, or when the person is asked about edits."""
         session = self._find(asked.session_id)
         if asked.config_id == options.MODE:
             await self._switch(session, asked.value)
@@ -206,7 +206,7 @@ class Agent:
         return answer
 
     async def cancel(self, asked: schema.CancelNotification) -> None:
-        """Ends the turn that runs in a session."""
+        """Cancels the running turns of a session."""
         if (session := self._open.get(asked.session_id)) is not None:
             session.runtime.cancel(session.id)
 
@@ -224,7 +224,7 @@ class Agent:
         return begin_session(folder, asked.session_id)
 
     def _keep(self, session: AcpSession, asked: Any) -> AcpSession:
-        """Keeps a session as an open one, and tells of its commands and models once its request has its answer."""
+        """Adds a session to the open ones, and tells its commands and models once the request is answered."""
         if asked.mcp_servers:
             session.untold = (
                 f"⚠ Remit starts no MCP servers that an editor names: {len(asked.mcp_servers)} were not started. "
@@ -256,7 +256,7 @@ class Agent:
         return {"modes": options.mode_state(session), "config_options": options.config_options(session)}
 
     async def _read(self, session: AcpSession, text: str) -> Sequence[InputPart]:
-        """Returns what a prompt has run; what a command answers is said at once."""
+        """Returns the parts that a prompt asks to run. The answer of a chat command is sent to the client at once."""
         name = text.strip().removeprefix("/").partition(" ")[0]
         if is_command(text.strip()) and ALIASES.get(name, name) in NOT_HERE:
             await self._say(session, f"`/{name}` is your editor's own here: use its list of sessions, or its options.")
@@ -277,7 +277,7 @@ class Agent:
     async def _run(
         self, session: AcpSession, parts: tuple[InputPart, ...], turn_id: str
     ) -> tuple[RunResult, FollowedTurn]:
-        """Runs a turn to its end, and returns what was shown of it."""
+        """Runs a turn to its end. Returns its result, and the object that followed it."""
         mode = session.runtime.status(session.id).mode
         await session.runtime.reload()
         following = FollowedTurn(self._telling, session, begin_turn(session, parts, turn_id))
@@ -296,7 +296,9 @@ class Agent:
         return result, following
 
     async def _answer(self, session: AcpSession, result: RunResult, following: FollowedTurn) -> schema.PromptResponse:
-        """Returns the answer to a prompt, after what was not said yet. Raises RequestError where the turn failed."""
+        """Returns the answer to a prompt, after sending what the client was not told yet. Raises RequestError if the
+        turn failed.
+        """
         if result.status in {"failed", "timed_out"} and result.error is not None:
             raise refusal(RemitError(result.error.what, result.error.why, result.error.fix, code=result.error.code))
         words = [] if following.shown.spoke or not result.final_output else [result.final_output]
@@ -314,7 +316,7 @@ class Agent:
         )
 
     async def _switch(self, session: AcpSession, wanted: str) -> None:
-        """Switches the mode by the person's own call, as every client does. Raises RequestError where it stays."""
+        """Switches the mode by a call of the person's own, as every client does. Raises RequestError if it stays."""
         if wanted not in set(Mode):
             raise RequestError(INVALID_PARAMS, "there is no such mode")
         result, _ = await self._run(session, (mode_call(Mode(wanted)),), uuid.uuid4().hex[:12])
@@ -327,7 +329,7 @@ class Agent:
         await self._telling.update(session.id, said(text, str(uuid.uuid4())))
 
     async def _tell_title(self, session: AcpSession) -> None:
-        """Tells what a session is called in lists, once something was said in it."""
+        """Sends the title that a session has in lists, which it has once something was said in it."""
         if (kept := await find_kept(session.runtime.sessions, session.id)) is not None:
             info = info_of(kept)
             session.titled = info.title is not None
@@ -344,14 +346,14 @@ class Agent:
 
 
 async def _end_turns(session: AcpSession) -> None:
-    """Ends what runs in a session, and waits until it has."""
+    """Cancels the running turns of a session, and waits at most `ENDED_S` seconds for their end."""
     session.runtime.cancel(session.id)
     if session.running:
         await asyncio.wait(tuple(session.running), timeout=ENDED_S)
 
 
 def _own(meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Returns what a client told Remit alone."""
+    """Returns the part of a message's metadata that is meant for Remit."""
     own = (meta or {}).get("remit")
     return cast("Mapping[str, Any]", own) if isinstance(own, dict) else {}
 
@@ -369,7 +371,7 @@ def _usage(result: RunResult) -> schema.Usage | None:
 
 
 def _commands(session: AcpSession) -> schema.AvailableCommandsUpdate:
-    """Returns the commands that a prompt can be: the chat's, and the person's own prompts."""
+    """Returns the commands that a prompt can consist of: those of the chat, and the person's own prompts."""
     rows = {name: (row.summary, row.takes) for name, row in COMMANDS.items() if name not in NOT_HERE}
     own = find_prompts(session.folder.settings)
     rows |= {name: (each.title or "your prompt", "[WORDS]") for name, each in own.items() if name not in COMMANDS}

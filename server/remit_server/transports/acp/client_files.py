@@ -1,7 +1,7 @@
-"""What a client has open in a folder, where it lets its files be read: unsaved text counts, not the file (TRN-17).
+"""The client's unsaved texts of files in a folder, if the client lets them be read. They count, not the files (TRN-17).
 
-The protocol has no word for what is open: the client is asked for a file when a call is about to work with it, and a
-text that differs from the disk is a buffer. Absent: a file that no call names.
+The protocol cannot say which files are open. So the client is asked for a file when a call is about to work with it,
+and a text that differs from the disk is an open buffer. Absent: files that no call names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_BYTES = 4 << 20
 
 @dataclass(slots=True)
 class Access:
-    """What the client lets an agent do with its files, once it has said so, and the session that asked last."""
+    """Whether the client lets the agent read and write its files, and the session that was used last."""
 
     reads: bool = False
     writes: bool = False
@@ -38,7 +38,7 @@ class Access:
 
 @dataclass(slots=True)
 class ClientDocuments:
-    """`Documents` of one folder, as the client last said."""
+    """`Documents` of one folder, as the client last reported them."""
 
     root: Path
     access: Access
@@ -46,15 +46,15 @@ class ClientDocuments:
     _open: dict[str, OpenDocument] = field(default_factory=dict[str, OpenDocument])
 
     def get(self, relative: str) -> OpenDocument | None:
-        """Returns the unsaved text of a file, None where the file counts."""
+        """Returns the unsaved text of a file, or None if the file on disk counts."""
         return self._open.get(relative)
 
     def paths(self) -> tuple[str, ...]:
-        """Returns the paths of all of them."""
+        """Returns the paths of all files with unsaved text."""
         return tuple(self._open)
 
     async def look(self, relatives: Sequence[str]) -> None:
-        """Asks the client for these files, where it lets them be read."""
+        """Asks the client for these files, if it lets them be read."""
         if self.access.reads:
             await asyncio.gather(*map(self._look, relatives))
 
@@ -74,7 +74,7 @@ class ClientDocuments:
             async with asyncio.timeout(WAIT_S):
                 await self.client().ask(WRITE, asked, schema.WriteTextFileResponse)
         except (RequestError, ValidationError, ConnectionError, TimeoutError):
-            pass  # what it has now says whether it wrote
+            pass  # the client's present text, read next, shows whether it wrote
         if not _same(await self._read(relative), after):
             fix = "a person has to look at it in the editor before you try again"
             what = f"it is not known whether `{relative}` was changed in the editor"
@@ -92,7 +92,7 @@ class ClientDocuments:
             self._open[relative] = OpenDocument(None, text)
 
     async def _read(self, relative: str) -> str | None:
-        """Returns the client's text of a file; None where it has none, or does not say."""
+        """Returns the client's text of a file, or None if it has none or does not answer."""
         asked = schema.ReadTextFileRequest(session_id=self.access.session, path=self._path(relative))
         try:
             async with asyncio.timeout(WAIT_S):
@@ -106,12 +106,12 @@ class ClientDocuments:
 
 
 def _same(one: str | None, other: str | None) -> bool:
-    """Returns whether two texts are equal but for line ends, which are the editor's."""
+    """Returns whether two texts are equal apart from line ends, which the editor chooses."""
     return one is not None and other is not None and plain(one) == plain(other)
 
 
 def _saved(path: Path) -> str | None:
-    """Returns a file's text; None where there is none."""
+    """Returns a file's text, or None if it is no file, too large, or no text."""
     try:
         return path.read_bytes().decode() if path.is_file() and path.stat().st_size <= MOST_BYTES else None
     except (OSError, UnicodeDecodeError):

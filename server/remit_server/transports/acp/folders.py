@@ -43,7 +43,7 @@ class Folders:
         self._one_at_a_time = asyncio.Lock()
 
     async def open(self, named: str) -> Folder:
-        """Returns the folder of an absolute path. Raises RemitError where there is none."""
+        """Returns the folder of an absolute path, opening it if necessary. Raises RemitError if there is none."""
         root = await self._name(named)
         async with self._one_at_a_time:
             if root not in self._open:
@@ -51,8 +51,8 @@ class Folders:
             return self._open[root]
 
     async def kept(self, named: str | None = None) -> tuple[SessionFolder, ...]:
-        """Returns where the sessions of a folder are kept, else those of all that were named, and of the one where the
-        agent was started; nothing is opened for it. Raises RemitError where there is no such folder."""
+        """Returns the kept sessions of a folder, or else of all folders named so far and of the one that the agent was
+        started in. Opens no runtime. Raises RemitError if there is no such folder."""
         return tuple(self._named.values()) if named is None else (self._named[await self._name(named)],)
 
     async def _name(self, named: str) -> Path:
@@ -65,12 +65,12 @@ class Folders:
         return iter(tuple(self._open.values()))
 
     def cancel(self) -> None:
-        """Ends all turns that run."""
+        """Cancels all running turns."""
         for folder in self:
             folder.runtime.cancel()
 
     async def close(self) -> None:
-        """Closes all of them."""
+        """Closes the runtimes of all folders."""
         for folder in self:
             await folder.runtime.close()
 
@@ -83,7 +83,7 @@ class Folders:
 
 
 def _resolve(named: str) -> Path:
-    """Returns the folder. The path is not repeated where it is none: it may be anything."""
+    """Returns the resolved folder. Raises RemitError, which does not repeat the path, because it may be anything."""
     what, fix = "the session's folder cannot be opened", "name an existing folder by its absolute path"
     if not named.startswith("/") or "\0" in named:
         raise RemitError(what, "`cwd` is not an absolute path", fix, code=ErrorCode.INVALID_REQUEST)

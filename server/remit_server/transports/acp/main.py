@@ -15,7 +15,7 @@ from remit_server.transports.acp.folders import Folders
 from remit_server.transports.acp.sdk import Lines
 
 _END_S = 10.0
-"""How long turns that were told to end may take at the end of the process."""
+"""The seconds that cancelled turns may take to end when a signal ends the process."""
 
 
 def serve(read: Callable[[Path], Settings]) -> int:
@@ -37,7 +37,7 @@ async def _converse(read: Callable[[Path], Settings], in_fd: int, out_fd: int) -
         await _first(listening, lost, told)
         if told.is_set():
             folders.cancel()
-        # Whoever sends nothing more still reads: what runs goes on, and nobody is asked any more.
+        # A client that sends nothing more may still read. Running turns go on, but nobody is asked any more.
         quiet = asyncio.create_task(lines.answered())
         if told.is_set():
             await _first(quiet, lost, within_s=_END_S)
@@ -53,7 +53,7 @@ async def _converse(read: Callable[[Path], Settings], in_fd: int, out_fd: int) -
 
 
 async def _first(*ends: asyncio.Event | asyncio.Task[None], within_s: float | None = None) -> None:
-    """Waits for the first of these."""
+    """Waits until the first of these has happened, for at most `within_s` seconds."""
     waiting = {each if isinstance(each, asyncio.Task) else asyncio.create_task(each.wait()) for each in ends}
     await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting - {each for each in ends if isinstance(each, asyncio.Task)}:

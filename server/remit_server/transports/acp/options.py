@@ -1,5 +1,5 @@
-"""What a client can choose for a session: mode, model, when it is asked about edits; the modes also in the old way
-(TRN-16)."""
+"""What a client can choose for a session: its mode, its model, and when the person is asked about edits. The modes are
+also offered in the older way (TRN-16)."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ ASKED: Mapping[EditsAsked, str] = {
     "turn": "About all edits, at the end",
     "allow": "Not at all",
 }
-"""The last one is the person's own to choose, in Remit: it is no option, but shown where they chose it."""
+"""Only the person can choose `allow`, in Remit itself. It cannot be chosen here, but is shown if they chose it."""
 
 
 def mode_state(session: AcpSession) -> schema.SessionModeState:
-    """Returns the modes, in the way that newer clients no longer need."""
+    """Returns the modes in the older way, which newer clients do not need."""
     modes = [schema.SessionMode(id=mode, name=name, description=_about(mode)) for mode, name in NAMES.items()]
     return schema.SessionModeState(current_mode_id=_mode(session), available_modes=modes)
 
 
 def config_options(session: AcpSession) -> list[schema.SessionConfigOptionSelect]:
-    """Returns all that can be chosen, and what is."""
+    """Returns all options, each with its choices and its present value."""
     edits = session.runtime.edits(session.id)
     offered: dict[str, tuple[str, str | None]] = {
         each: (words, None) for each, words in ASKED.items() if each != "allow" or each == edits
@@ -49,14 +49,14 @@ def config_options(session: AcpSession) -> list[schema.SessionConfigOptionSelect
 
 
 async def find_models(session: AcpSession) -> tuple[str, ...]:
-    """Returns the models that the session can use: it looks for them on this machine."""
+    """Looks for models on this machine, and returns those that the session can use."""
     found = await find_choices(os.environ, session.folder.settings.config.model.name)
     named = (each.reference for each in found if each.problem is None and each.whole)
     return tuple(dict.fromkeys((session.model, *named)))
 
 
 async def choose_model(session: AcpSession, wanted: str) -> None:
-    """Has the session's next prompts answered by a model. Raises RequestError where it cannot be used."""
+    """Sets the model that answers the session's next prompts. Raises RequestError if it cannot be used."""
     if wanted not in session.models:
         raise RequestError(INVALID_PARAMS, "there is no such model among the options")
     if (problem := await why_not_there(whole(wanted))) is not None:
@@ -65,7 +65,7 @@ async def choose_model(session: AcpSession, wanted: str) -> None:
 
 
 def choose_edits(session: AcpSession, wanted: str) -> None:
-    """Changes when the session asks about edits. Raises RequestError for what is not offered."""
+    """Changes when the session asks about edits. Raises RequestError for a choice that is not offered."""
     choices: Mapping[str, EditsAsked] = {"each": "each", "turn": "turn"}
     if wanted not in choices:
         raise RequestError(INVALID_PARAMS, "there is no such choice among the options")

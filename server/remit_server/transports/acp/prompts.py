@@ -1,4 +1,4 @@
-"""A prompt's blocks as a line of the chat, with what is attached to it (TRN-15)."""
+"""Converts a prompt's blocks to a line of the chat and its attachments (TRN-15)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ Block = (
 
 
 def read_blocks(blocks: Sequence[Block], root: Path) -> tuple[str, tuple[Attachment, ...]]:
-    """Returns a prompt's words and its attachments: files by their place below `root`, texts that the client has of
-    files as selections. Raises RequestError for what was not offered."""
+    """Returns a prompt's words and its attachments: linked files by their paths below `root`, and the texts that the
+    client embeds of files as selections. Raises RequestError for a block of another kind, and if the prompt is empty or
+    too large."""
     words, attached = list[str](), list[Attachment]()
     for block in blocks:
         match block:
@@ -64,10 +65,10 @@ def read_blocks(blocks: Sequence[Block], root: Path) -> tuple[str, tuple[Attachm
 
 
 def as_parts(parts: Sequence[InputPart], attached: tuple[Attachment, ...]) -> tuple[InputPart, ...]:
-    """Returns what is to be run, with the attachments.
+    """Returns the parts to run, with the attachments.
 
-    Behind a prompt may be a program: that a command was typed by the person, which would answer policy's question, is
-    not believed.
+    A program may have sent the prompt. So no command counts as typed by the person, because that would answer policy's
+    question.
     """
     return tuple(
         part.model_copy(update={"attachments": (*attached, *part.attachments)[:MOST_ATTACHED]})
@@ -78,7 +79,7 @@ def as_parts(parts: Sequence[InputPart], attached: tuple[Attachment, ...]) -> tu
 
 
 def _inside(uri: str, root: Path) -> str | None:
-    """Returns the path of a file's address below the root; None for every other address."""
+    """Returns the path of a file's address below the root, or None for any other address."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -93,7 +94,7 @@ def _inside(uri: str, root: Path) -> str | None:
 
 
 def _range(uri: str, text: str) -> Selection:
-    """Returns the lines that a text is of: those that the address names, else from the beginning of the file."""
+    """Returns the range of a text in its file. It begins at the line that the address names, else at the first line."""
     named = _LINES.fullmatch(urlsplit(uri).fragment)
     first = max(int(named[1]) - 1, 0) if named else 0
     lines = text.split("\n")

@@ -1,5 +1,5 @@
-"""A kept session's records in the protocol's words: the whole conversation, as the client would have followed it
-(TRN-12)."""
+"""Converts a kept session's records to the protocol's updates: the whole conversation, as a client would have followed
+it (TRN-12)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from remit_server.transports.acp.updates import (
 
 @dataclass(slots=True)
 class Replaying:
-    """The updates of a session, record by record. `contents` is what changed files held."""
+    """Converts a session's records to updates. `contents` has the kept contents of changed files."""
 
     session: str
     root: Path
@@ -83,7 +83,7 @@ class Replaying:
             case IntentDeclared():
                 yield thought(intent_text(record.intent, record.justification), self._message(record.turn_id))
             case CallMade(name=name) | CallEnded(name=name) if canonical_tool(name) == SELECT_INTENT:
-                return  # its declaration is shown
+                return  # the record IntentDeclared shows it
             case CallMade() | CallEnded() | FilesChanged():
                 yield from self._call(record)
             case Warned(message=text):
@@ -122,7 +122,7 @@ class Replaying:
         return None if before is None or after is None else ProposedText(file.path, visible(before), visible(after))
 
     def _read(self, digest: str | None) -> str | None:
-        """Returns a text that was kept; None where it is no text, too large, or gone."""
+        """Returns the kept text with this digest, or None if it is no text, too large, or gone."""
         data = b"" if digest is None else self.contents.get(digest)
         try:
             return None if data is None or len(data) > MOST_CHARS else data.decode()

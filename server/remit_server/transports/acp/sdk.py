@@ -1,9 +1,9 @@
-"""The SDK's connection over lines, with what `agent-client-protocol` 0.12.1 does wrong mended, all of it here (TRN-11).
+"""The SDK's connection over lines. All corrections of defects in `agent-client-protocol` 0.12.1 are here (TRN-11).
 
-Its router is not used: it knows no `session/delete` and no `logout`, hides stable methods behind a flag, and lets a
-request's `_meta` overwrite its parameters. Its errors repeat what was sent; `$/cancel_request` is unknown to it; a part
-that cannot be used becomes a `dict`; an answer with an id of the wrong kind ends its connection, a line that is no
-message is passed over in silence, and after the end of the input it sends nothing more.
+Its router is not used, because it knows no `session/delete` and no `logout`, hides stable methods behind a flag, and
+lets a request's `_meta` overwrite its parameters. The SDK's errors repeat what was sent. It does not know
+`$/cancel_request`. It turns a part that it cannot use into a `dict`. An answer with an id of the wrong kind ends its
+connection, it silently skips a line that is no message, and it sends nothing more after the end of the input.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ Json = dict[str, Any]
 Form = TypeVar("Form", bound=BaseModel)
 
 _answering: ContextVar[RequestId | None] = ContextVar("_answering", default=None)
-"""The request that a task of the connection is for: the task begins right after it was read."""
+"""The id of the request that a task of the connection answers. The task begins right after the request was read."""
 _asking: ContextVar[RequestId | None] = ContextVar("_asking", default=None)
-"""The request that was sent last from here."""
+"""The id of the request that this task sent last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What a client can ask: the form of its parameters, and what answers. With `holds` false its answer takes as long
-    as a turn, and what comes after it may be what that waits for."""
+    """A method that a client can call: the form of its parameters, and its handler. `holds` is false if the answer can
+    take as long as a turn; then the request does not hold up later messages, which the turn may wait for."""
 
     form: type[BaseModel]
     answer: Callable[[Any], Awaitable[BaseModel | None]]
@@ -57,23 +57,23 @@ class Method:
 
 
 def refusal(error: RemitError) -> RequestError:
-    """Returns an error of ours as the protocol has it."""
+    """Returns a RemitError as an error of the protocol."""
     payload = error.payload()
     return RequestError(_CODES.get(payload.code, INTERNAL), payload.message, payload.model_dump(mode="json"))
 
 
 def parse(form: type[Form], given: object) -> Form:
-    """Returns what was sent, as its form has it. Raises ValidationError.
+    """Returns what was sent as a value of its form. Raises ValidationError.
 
-    Where a part cannot be used, the SDK puts its default there, which may be a `dict` in the place of a model: so it is
-    read twice. Read as JSON, a text with half a character is none.
+    It is read twice, because the SDK replaces an unusable part by its default, which may be a `dict` in place of a
+    model. It is read as JSON, because that refuses a text with half of a surrogate pair.
     """
     read = form.model_validate_json(json.dumps(given))
     return form.model_validate_json(read.model_dump_json(by_alias=True, exclude_none=True, warnings=False))
 
 
 class Lines:
-    """Messages as lines on two descriptors; a transport as the SDK has it. `on_lost`: nobody reads any more."""
+    """Messages as lines on two descriptors, as a transport of the SDK. `on_lost` is called if nobody reads any more."""
 
     def __init__(self, in_fd: int, out_fd: int, on_lost: Callable[[], None]) -> None:
         self._writer = LineWriter(out_fd, on_lost)
@@ -97,7 +97,7 @@ class Lines:
         return answered
 
     async def receive(self) -> Json | None:
-        """Returns the next message; None at the end. What is none is answered with what is wrong with it."""
+        """Returns the next message, or None at the end. A line that is no message is answered with an error."""
         while (taken := await self._lines.get()) is not None:
             line, answered = taken
             message = self._read(line)
@@ -116,7 +116,7 @@ class Lines:
         return None
 
     async def send(self, message: Json) -> None:
-        """Writes a message, and waits where many are unwritten: a client that does not read is not served further."""
+        """Writes a message. Waits if many are unwritten, so that a client that does not read is not served further."""
         if "method" in message:
             _asking.set(message.get("id"))
         try:
@@ -126,13 +126,13 @@ class Lines:
                 self._answered(message["id"])
 
     def after_answer(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Does something once the request that is being answered has its answer."""
+        """Runs `work` once the request that is being answered has its answer."""
         name = _answering.get()
         assert name is not None, "called while a request is answered"
         self._after.setdefault(name, []).append(work)
 
     def later(self, work: Awaitable[None]) -> None:
-        """Does something that nobody waits for; that the client is gone is no error of it."""
+        """Runs `work` in the background, and ignores its error if the client is gone."""
         task = asyncio.ensure_future(_until_lost(work))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
@@ -145,10 +145,10 @@ class Lines:
             self.later(work())
 
     async def close(self) -> None:
-        """Has nothing to close: the descriptors end with the process."""
+        """Does nothing, because the descriptors end with the process."""
 
     async def answered(self) -> None:
-        """Waits until every request has its answer, and all of it is written."""
+        """Waits until every request has its answer and all answers are written."""
         while self.running:
             await self._one_answered.wait()
             self._one_answered.clear()
@@ -164,14 +164,14 @@ class Lines:
         return given if _is_message(given) and not self._is_known(given) else RequestError(INVALID_REQUEST, _SHAPE)
 
     async def _refuse(self, error: RequestError, answered: asyncio.Future[None]) -> None:
-        """Says what is wrong with a line; it keeps its place until that is written."""
+        """Answers a line with an error. The line keeps its place in the queue until the error is written."""
         try:
             await self.send({"jsonrpc": "2.0", "id": None, "error": error.to_error_obj()})
         finally:
             _settle(answered)
 
     def _is_known(self, message: Json) -> bool:
-        """Returns whether a request has the id of one that is not answered yet."""
+        """Returns whether a request has the id of a request that is not answered yet."""
         return "method" in message and message.get("id") in self.running
 
 
@@ -196,7 +196,9 @@ def _settle(future: asyncio.Future[None] | None) -> None:
 
 
 class AcpClient:
-    """The client at the other end: answers what it asks by a table, and asks and tells it."""
+    """The client at the other end: answers its messages by tables of methods, and sends it requests and
+    notifications.
+    """
 
     def __init__(self, lines: Lines, requests: Mapping[str, Method], notifications: Mapping[str, Method]) -> None:
         self._lines, self._requests, self._notifications = lines, requests, notifications
@@ -204,22 +206,22 @@ class AcpClient:
         self._connection = Connection(self._handle, lines, listening=False)
 
     async def listen(self) -> None:
-        """Answers what comes until the input ends; what is answered then goes on."""
+        """Answers messages until the input ends. Handlers that run then go on."""
         await self._connection.main_loop()
 
     async def close(self) -> None:
-        """Ends what is being answered."""
+        """Cancels the handlers that still run."""
         await self._connection.close()
 
     async def tell(self, method: str, params: BaseModel) -> None:
-        """Sends a notification, also after the end of the input. Waits where the reader is slow."""
+        """Sends a notification, also after the end of the input. Waits if the client reads slowly."""
         await self._lines.send({"jsonrpc": "2.0", "method": method, "params": serialize_params(params)})
 
     async def ask(self, method: str, params: BaseModel, form: type[Form]) -> Form:
-        """Sends a request and returns its answer; being cancelled, it tells the client so.
+        """Sends a request and returns its answer. If the caller is cancelled, the client is told to cancel the request.
 
-        Raises RequestError, ValidationError where the answer is none, ConnectionError where the client sends nothing
-        any more.
+        Raises RequestError, ValidationError if the answer has the wrong form, ConnectionError if the client sends
+        nothing any more.
         """
         try:
             answer = await self._connection.send_request(method, serialize_params(params))
@@ -230,13 +232,13 @@ class AcpClient:
         return parse(form, answer)
 
     async def _handle(self, method: str, params: object, is_notification: bool) -> BaseModel | None:
-        """Answers one message, as the connection calls it. Raises RequestError alone."""
+        """Answers one message; called by the SDK's connection. Raises only RequestError."""
         if is_notification and method == CANCEL:
             self._cancel(params)
             return None
         row = (self._notifications if is_notification else self._requests).get(method)
         if row is None:
-            if is_notification:  # a client may tell more than an agent knows
+            if is_notification:  # a client may send notifications that this agent does not know
                 return None
             raise RequestError(UNKNOWN_METHOD, "Method not found")
         return await self._answer(row, params, None if is_notification else _answering.get())
@@ -281,7 +283,7 @@ async def _run(answering: Awaitable[BaseModel | None]) -> BaseModel | None:
 
 
 def _problems(error: ValidationError) -> Json:
-    """Returns where parameters are wrong, and how; never what was sent, which may be a secret."""
+    """Returns where and how parameters are wrong, but never what was sent, which may be a secret."""
     found = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS_SHOWN]
     return {"problems": [{"at": ".".join(map(str, each["loc"])), "is": each["type"]} for each in found]}
 

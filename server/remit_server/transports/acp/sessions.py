@@ -21,10 +21,10 @@ PAGE = 50
 
 @dataclass(slots=True)
 class AcpSession:
-    """One session of the client's.
+    """One open session of the client.
 
-    `untold` is said with its next prompt, `titled` is whether the client knows what it is called, `spent_usd` what it
-    cost so far.
+    `untold` is a text that is sent at its next prompt, `titled` says whether the client knows its title, and
+    `spent_usd` is its cost so far.
     """
 
     folder: Folder
@@ -37,22 +37,22 @@ class AcpSession:
 
     @property
     def id(self) -> str:
-        """Its id, here and in every other client."""
+        """The session's id, which is the same in every client."""
         return self.chat.session
 
     @property
     def runtime(self) -> AgentRuntime:
-        """The runtime of its folder."""
+        """The runtime of the session's folder."""
         return self.folder.runtime
 
     @property
     def model(self) -> str:
-        """The model that answers its next prompt."""
+        """The model that answers the session's next prompt."""
         return self.chat.model or self.folder.settings.config.model.name
 
 
 def begin_session(folder: Folder, session_id: str | None = None) -> AcpSession:
-    """Returns a session as it is opened; a new one where none is named."""
+    """Returns a session as it is when opened: the named one, or else a new one."""
     chat = Chat(folder.runtime, folder.settings, session_id or new_id(), new_id)
     return AcpSession(folder, chat, (folder.settings.config.model.name,))
 
@@ -69,13 +69,13 @@ async def find_kept(folder: SessionFolder, session_id: str) -> SessionSummary | 
 
 
 def no_session() -> RemitError:
-    """Returns the error of a session that is not there. Its id is not repeated."""
+    """Returns the error for a session that does not exist. The error does not repeat its id."""
     why = "no session with this id is open, or kept for its folder"
     return RemitError("there is no such session", why, "list the folder's sessions", code=ErrorCode.NOT_FOUND)
 
 
 def list_page(kept: Iterable[SessionSummary], cursor: str | None) -> schema.ListSessionsResponse:
-    """Returns one page of sessions, the last used first. Raises RemitError for a cursor that none led to."""
+    """Returns one page of sessions, the last used first. Raises RemitError for an invalid cursor."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
         fix = "send the cursor that came with the page before"
         raise RemitError("there is no such page", "its cursor is none", fix, code=ErrorCode.INVALID_REQUEST)

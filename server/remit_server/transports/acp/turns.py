@@ -1,6 +1,6 @@
 """A turn as a client follows it: updates in order, questions as requests, one answer at the end (TRN-13, TRN-14).
 
-A question is a permission request (TRN-14): a yes is for once, whatever was chosen.
+A question is sent as a permission request (TRN-14). A yes allows only once, whichever option was chosen.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ALLOW, ALWAYS, DENY = "allow", "allow_and_show_rule", "deny"
 def request_of(
     session: str, question: ApprovalRequired, texts: Sequence[ProposedText], root: Path
 ) -> schema.RequestPermissionRequest:
-    """Returns the request: what will run, byte for byte, and the digest that an answer is bound to."""
+    """Returns the permission request: what will run, byte for byte, and the digest that an answer is bound to."""
     shown: list[Any] = [*(diff_of(root, each) for each in texts), in_text(describe(question))]
     options = [schema.PermissionOption(option_id=ALLOW, name="Allow", kind="allow_once")]
     if question.always_rule is not None:
@@ -81,7 +81,7 @@ def describe(question: ApprovalRequired) -> str:
 
 
 def _bound(question: ApprovalRequired) -> dict[str, Any]:
-    """Returns what the answer is bound to, for programs."""
+    """Returns what the answer is bound to, as data for programs."""
     told = question.model_dump(
         mode="json",
         include={"approval_id", "digest", "effect", "argv", "command", "cwd", "hosts", "near", "risk", "deadline"},
@@ -96,7 +96,7 @@ def _bound(question: ApprovalRequired) -> dict[str, Any]:
 
 
 def chosen(answer: schema.RequestPermissionResponse) -> str:
-    """Returns the option that was chosen; all but a clear yes is a no."""
+    """Returns the chosen option. Anything but a clear yes is `DENY`."""
     outcome = answer.outcome
     named = outcome.option_id if isinstance(outcome, schema.AllowedOutcome) else DENY
     return named if named in {ALLOW, ALWAYS} else DENY
@@ -110,7 +110,7 @@ def answer_of(question: ApprovalRequired, option: str) -> ApprovalAnswer:
 
 
 def proposed_rule(question: ApprovalRequired, permissions: Path) -> str:
-    """Returns what is said of the rule that would always allow it: nobody but the person writes it."""
+    """Returns the text that shows the rule that would always allow the action. Only the person can write that rule."""
     rule = visible_again(question.always_rule or "", "show")
     return f"Allowed once. To always allow it, add this line to `{permissions}`:\n\n```\n{rule}\n```\n\n"
 
@@ -120,8 +120,8 @@ UPDATE, PERMISSION = CLIENT_METHODS["session_update"], CLIENT_METHODS["session_r
 
 @dataclass(slots=True)
 class Telling:
-    """What is told to one client. `every` is its wish to have each event's number, and those without a word of the
-    protocol's."""
+    """Sends updates to one client. `every` says that it wants each event's number, and an update also for events that
+    the protocol has none for."""
 
     client: AcpClient
     every: bool = False
@@ -134,7 +134,7 @@ class Telling:
 
 
 def numbered(event: AgentEvent) -> dict[str, Any]:
-    """Returns an event's place in its turn, as metadata."""
+    """Returns an event's number and kind in its turn, as metadata."""
     told = {"seq": event.seq, "turn_id": event.turn_id, "time": event.time, "kind": event.kind}
     if isinstance(event, ApprovalRequired | ApprovalResolved):
         told["approval_id"] = event.approval_id
@@ -157,7 +157,7 @@ class FollowedTurn:
         self.shown = TurnUpdates(self.session.folder.root, self.session.spent_usd)
 
     async def run(self) -> RunResult:
-        """Follows the turn to its end. Raises RemitError where it was none."""
+        """Follows the turn to its end, and returns its result. Raises RemitError if the request was refused."""
         try:
             async with aclosing(self.turn.after(0)) as events:
                 async for event in events:
@@ -173,7 +173,7 @@ class FollowedTurn:
             self._begin_asking(event)
             return
         if isinstance(event, ApprovalResolved) and (asking := self._asking.pop(event.approval_id, None)) is not None:
-            asking.cancel()  # whoever answered, the client need not any more
+            asking.cancel()  # the question has an answer, so the client need not give one any more
         updates = self.shown.take(event)
         if isinstance(event, RunCompleted):
             self.last = numbered(event)["remit"]
@@ -183,14 +183,14 @@ class FollowedTurn:
             await self.telling.update(self.session.id, update, None if number else event)
 
     def _begin_asking(self, question: ApprovalRequired) -> None:
-        """Asks, in order: its request is written before the next event is."""
+        """Starts asking the client. The request is written before the next event, so the order is kept."""
         proposed = (self.session.runtime.proposed(question.approval_id, each.path, ()) for each in question.diffs)
         texts = [each for each in proposed if each is not None]
         self.shown.note_question(question, texts)
         self._asking[question.approval_id] = asyncio.create_task(self._ask(question, texts))
 
     async def _ask(self, question: ApprovalRequired, texts: Sequence[ProposedText]) -> None:
-        """Puts a question to the client; whatever is no clear yes is a no."""
+        """Asks the client and gives the runtime its answer. Anything but a clear yes is a no."""
         runtime = self.session.runtime
         request = request_of(self.session.id, question, texts, self.session.folder.root)
         if self.telling.every:
@@ -212,6 +212,6 @@ class FollowedTurn:
 
 
 def begin_turn(session: AcpSession, parts: tuple[InputPart, ...], turn_id: str) -> TurnStream:
-    """Begins a turn of a session, or finds the one that was begun by the same request. Raises RemitError."""
+    """Begins a turn of a session, or returns the turn that the same request began before. Raises RemitError."""
     request = RunRequest(session_id=session.id, turn_id=turn_id, input=parts, model=session.chat.model)
     return session.folder.turns.run(request, StreamAsker())

@@ -1,7 +1,7 @@
-"""A turn's events in the protocol's words; the closed union is matched here once (TRN-13).
+"""Converts a turn's events to the protocol's updates; the closed union of events is matched here, once (TRN-13).
 
-What a person reads has hidden characters spelled out. An event that the protocol has no word for is no update, but for
-a client that asked for every event by number.
+Text for a person has its hidden characters spelled out. An event that the protocol has no update for yields none here;
+a client that asked for every event by number gets an empty update for it (`turns.py`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from remit_server.tools.table import TOOLS
 
 MOST_TITLE = 100
 MOST_PRINTED = 8_000
-"""Characters of what a command printed that are shown while it runs: an update takes the place of the last one."""
+"""The most characters of a running command's output in one update, because each update replaces the one before."""
 _NAMESPACE = uuid.UUID("5f0c1f0e-6f5c-4a57-9d55-2f4c3f1f7d10")
 KINDS: Mapping[Effect, schema.ToolKind] = {
     Effect.READ: "search",
@@ -65,7 +65,7 @@ STEPS: Mapping[State, str] = {
     State.REVIEWING: "Have it reviewed",
     State.COMMITTING: "Commit",
 }
-"""The way of strict mode, as a plan."""
+"""The states of strict mode in order, each with its words in the plan."""
 
 Update = (
     schema.UserMessageChunk
@@ -85,7 +85,7 @@ Update = (
 
 @dataclass(slots=True)
 class TurnUpdates:
-    """The updates of one turn, event by event. `spent_usd` is what the session cost before it."""
+    """Converts the events of one turn to updates. `spent_usd` is the session's cost so far, or None if unknown."""
 
     root: Path
     spent_usd: float | None = 0.0
@@ -97,12 +97,12 @@ class TurnUpdates:
     _asked: dict[str, str] = field(default_factory=dict[str, str])
 
     def note_question(self, question: ApprovalRequired, texts: Sequence[ProposedText]) -> None:
-        """Notes what a question is about: its call is shown with it from then on."""
+        """Notes the call and the diffs of a question, so that the call is shown with its diffs when it ends."""
         self._asked[question.approval_id] = question.tool_call_id
         self._diffs[question.tool_call_id] = [diff_of(self.root, each) for each in texts]
 
     def take(self, event: AgentEvent) -> list[Update]:
-        """Returns the updates of one event; none where the protocol has no word for it."""
+        """Returns the updates of one event, or none if the protocol has no update for it."""
         match event:
             case (
                 TokenDelta()
@@ -121,7 +121,7 @@ class TurnUpdates:
                 now = schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
                 return [now, *plan_of(mode, state)]
             case (
-                # Asked by a request of its own, said by the answer to the prompt, or the protocol has no word for it.
+                # A request of its own asks it, the answer to the prompt tells it, or the protocol has no update for it.
                 ApprovalRequired()
                 | ErrorEvent()
                 | RunCompleted()
@@ -199,39 +199,39 @@ class TurnUpdates:
 
 
 def intent_text(intent: str, justification: str | None) -> str:
-    """Returns what is told of a declared intent."""
+    """Returns a declared intent and its justification as text."""
     words = f" {visible(justification)}" if justification else ""
     return f"[{intent}]{words}\n"
 
 
 @lru_cache(maxsize=64)
 def message_id(session: str, turn: str, number: int) -> str:
-    """Returns the id of one message: the same again, for who loads the session."""
+    """Returns the id of one message. The same arguments give the same id, also when the session is loaded later."""
     return str(uuid.uuid5(_NAMESPACE, f"{session}/{turn}/{number}"))
 
 
 def text_block(text: str) -> schema.TextContentBlock:
-    """Returns text as a person is shown it."""
+    """Returns text as a block, with hidden characters spelled out."""
     return schema.TextContentBlock(type="text", text=visible_again(text))
 
 
 def in_text(text: str) -> schema.ContentToolCallContent:
-    """Returns text as a part of a call; its hidden characters are spelled out already."""
+    """Returns text as a part of a call's content. Its hidden characters must be spelled out already."""
     return schema.ContentToolCallContent(type="content", content=schema.TextContentBlock(type="text", text=text))
 
 
 def said(text: str, message: str) -> schema.AgentMessageChunk:
-    """Returns a piece of a message of the agent's."""
+    """Returns a piece of an agent's message."""
     return schema.AgentMessageChunk(session_update="agent_message_chunk", content=text_block(text), message_id=message)
 
 
 def thought(text: str, message: str) -> schema.AgentThoughtChunk:
-    """Returns a piece of what the agent thinks aloud."""
+    """Returns a piece of the agent's thoughts."""
     return schema.AgentThoughtChunk(session_update="agent_thought_chunk", content=text_block(text), message_id=message)
 
 
 def shown_json(value: JsonValue) -> JsonValue:
-    """Returns a value with hidden characters spelled out: clients show what is called raw, too."""
+    """Returns a value with hidden characters spelled out, because clients show raw input to people too."""
     match value:
         case str():
             return visible(value)
@@ -244,14 +244,14 @@ def shown_json(value: JsonValue) -> JsonValue:
 
 
 def asked_by_person(text: str, message: str) -> schema.UserMessageChunk:
-    """Returns a message of the person's."""
+    """Returns a message of the person."""
     return schema.UserMessageChunk(session_update="user_message_chunk", content=text_block(text), message_id=message)
 
 
 def call_begun(
     root: Path, call: str, tool: str, arguments: Mapping[str, JsonValue], sub_agent: str | None = None
 ) -> schema.ToolCallStart:
-    """Returns a call that is asked for, of a sub-agent where one is named; nothing of it has run."""
+    """Returns the start of a call that has not run yet; `sub_agent` names the sub-agent that makes it, if any."""
     path = _file_of(tool, arguments)
     return schema.ToolCallStart(
         session_update="tool_call",
@@ -267,7 +267,7 @@ def call_begun(
 def call_update(
     call: str, status: schema.ToolCallStatus, content: Sequence[Any] | None = None
 ) -> schema.ToolCallProgress:
-    """Returns how a call stands; `content` takes the place of what was shown of it."""
+    """Returns an update of a call's status. `content` replaces what was shown of the call before."""
     return schema.ToolCallProgress(
         session_update="tool_call_update",
         tool_call_id=call,
@@ -277,7 +277,7 @@ def call_update(
 
 
 def kind_of(tool: str, *, has_file: bool) -> schema.ToolKind:
-    """Returns which of the protocol's kinds a tool is."""
+    """Returns the protocol's kind of a tool."""
     effect = TOOLS[tool].effect if tool in TOOLS else None
     if effect is Effect.READ and has_file:
         return "read"
@@ -292,14 +292,14 @@ def title_of(tool: str, arguments: Mapping[str, JsonValue]) -> str:
 
 
 def diff_of(root: Path, text: ProposedText) -> schema.FileEditToolCallContent:
-    """Returns a file's text before and after, hidden characters spelled out."""
+    """Returns a file's text before and after as a diff. Its hidden characters must be spelled out already."""
     return schema.FileEditToolCallContent(
         type="diff", path=str(root / text.path), old_text=text.before or None, new_text=text.after
     )
 
 
 def plan_of(mode: str, state: str) -> list[Update]:
-    """Returns the way of strict mode as a plan; none in another mode."""
+    """Returns the states of strict mode as a plan, or nothing in another mode."""
     if mode != Mode.STRICT or state not in STEPS:
         return []
     at = list(STEPS).index(State(state))

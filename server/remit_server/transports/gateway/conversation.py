@@ -1,6 +1,6 @@
-"""Open sessions, their exchanges and times of use, and what of them the model is asked with, as much as fits (GW-03).
+"""Open sessions with their exchanges and times of use, and the model's answers, given as much of them as fits (GW-03).
 
-Time is an argument.
+The present time is always an argument.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Session:
 
     @property
     def kept(self) -> int:
-        """The characters of its instructions and exchanges."""
+        """The number of characters in the session's instructions and exchanges."""
         return len(self.instructions) + sum(exchange.length for exchange in self.exchanges)
 
 
@@ -86,9 +86,10 @@ class Sessions:
         return self._open.get(session_id)
 
     def begin(self, session_id: str, now: float, length: int) -> Session | None:
-        """Registers a message of that many characters; None where its session is not open. Raises TooManySessions.
+        """Registers a message of `length` characters. Returns its session, or None if that is not open. Raises
+        TooManySessions.
 
-        Every message that was begun has to end, even where the session is closed meanwhile.
+        For every message that was begun, `end` has to be called, even if its session is closed meanwhile.
         """
         session = self._open.get(session_id)
         if session is not None:
@@ -98,7 +99,7 @@ class Sessions:
         return session
 
     def end(self, session_id: str, now: float, length: int, exchanges: tuple[Exchange, ...] | None) -> None:
-        """Registers a message's end; `exchanges` are the session's now, None where the message failed."""
+        """Registers a message's end; `exchanges` are the session's from now on, or None if the message failed."""
         self._asked -= length
         session = self._open.get(session_id)
         if session is not None:
@@ -108,14 +109,14 @@ class Sessions:
             self._open[session_id] = ended
 
     def close(self, session_id: str) -> bool:
-        """Removes a session. Returns False where it is not open."""
+        """Removes a session. Returns False if it is not open."""
         session = self._open.pop(session_id, None)
         if session is not None:
             self._kept -= session.kept
         return session is not None
 
     def idle(self, now: float, timeout_s: float) -> tuple[str, ...]:
-        """Returns the sessions that were not used for longer than `timeout_s`."""
+        """Returns the ids of the sessions that were not used for longer than `timeout_s` seconds."""
         return tuple(
             session_id
             for session_id, session in self._open.items()
@@ -126,13 +127,13 @@ class Sessions:
         return len(self._open)
 
     def _must_have_room(self, length: int) -> None:
-        """Raises TooManySessions where the length exceeds the limit."""
+        """Raises TooManySessions if `length` more characters exceed the limit of all sessions."""
         if self._kept + self._asked + length > MOST_KEPT_IN_ALL:
             raise TooManySessions(f"the open sessions keep over {MOST_KEPT_IN_ALL} characters, close some")
 
 
 def _newest(exchanges: tuple[Exchange, ...], most: int) -> tuple[Exchange, ...]:
-    """Returns the newest exchanges that fit into `most` characters; none where the last does not."""
+    """Returns the newest exchanges that fit into `most` characters, or none if the last one does not fit."""
     first = len(exchanges)
     while first > 0 and exchanges[first - 1].length <= most:
         first -= 1
@@ -141,12 +142,13 @@ def _newest(exchanges: tuple[Exchange, ...], most: int) -> tuple[Exchange, ...]:
 
 
 MOST_EXCHANGES = 200
-"""A session stores no more exchanges, even if the model could read more, or its template shows it fewer."""
+"""The most exchanges that a session stores, even if the model could read more, or if its template shows fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, the session's exchanges with it, and how many older ones were left out for want of room."""
+    """An answer, the session's exchanges including it, and how many older ones were dropped because they
+    did not fit."""
 
     value: JsonValue
     exchanges: tuple[Exchange, ...]
@@ -156,7 +158,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Receives an answer while it is generated; `restart`: it begins again, and its text so far is void."""
+    """Receives an answer while it is generated. `on_restart` is called if it begins again, so its text
+    so far is void."""
 
     on_text: OnText
     on_restart: Callable[[], Awaitable[None]]
@@ -172,10 +175,12 @@ async def converse(
     max_tokens: int,
     listener: Listener | None = None,
 ) -> Reply:
-    """Asks, and where the conversation leaves no room asks again without the older half of the exchanges.
+    """Asks the model. If the conversation leaves no room for an answer, asks again without the older half of the
+    exchanges.
 
-    So a question that can be answered by itself is answered. Half of them are dropped at once, because after any change
-    the model has to read all the rest again. Raises ModelUnavailable and ModelFailed; the session is then unchanged.
+    So a question that can be answered by itself is answered. Half of the exchanges are dropped at once, because after
+    any change the model has to read all the rest again. Raises ModelUnavailable and ModelFailed; the session is then
+    unchanged.
     """
     exchanges = session.exchanges if len(session.exchanges) < MOST_EXCHANGES else _newer_half(session.exchanges)
     while True:
@@ -204,14 +209,14 @@ def messages(instructions: str, exchanges: tuple[Exchange, ...], question: str) 
 
 
 def _newer_half(exchanges: tuple[Exchange, ...]) -> tuple[Exchange, ...]:
-    """Returns the newer half of the exchanges; at least one is dropped."""
+    """Returns the newer half of the exchanges, and drops at least one."""
     return exchanges[(len(exchanges) + 1) // 2 :]
 
 
 async def _attempt(
     provider: ModelProvider, request: GenerateRequest, listener: Listener | None, *, last: bool
 ) -> Answered | None:
-    """Tries once. Returns None where the conversation is too long, and a shorter one may not be."""
+    """Asks once. Returns None if the conversation is too long and a shorter one can still be tried."""
     try:
         answer = await stream_answer(provider, request, listener.on_text if listener is not None else None)
     except PromptTooLong:

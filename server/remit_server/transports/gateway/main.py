@@ -1,6 +1,6 @@
 """`remit gateway` as a process: streams, signals, the log, and its end (GW-02).
 
-Looks whether a server of this machine that serves the model is there, without asking it anything (GW-01).
+It also checks whether the model's server on this machine is there, without asking that server anything (GW-01).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLOSE_S = 6.0
 def serve(model: str, limits: Limits, log_prefix: str) -> int:
     """Serves one client on the standard streams. Returns 0 however it ends.
 
-    Raises SetupError for a script that cannot be read, or where a standard stream is closed.
+    Raises SetupError for a script that cannot be read, or if a standard stream is closed.
     """
     handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines(log_prefix))
@@ -52,7 +52,7 @@ async def _converse(model: str, limits: Limits, in_fd: int, out_fd: int) -> int:
 
     async def write(data: bytes) -> None:
         await writer.write(data)
-        await writer.drain()  # a request has its response when that is written: the next may be a signal
+        await writer.drain()  # a request has its response only when that is written, and a signal may come next
 
     gateway = Gateway(provider, write, availability, limits)
 
@@ -81,8 +81,8 @@ _PORTS = {"http": 80, "https": 443}
 
 
 async def nobody_listens(reference: str) -> str | None:
-    """Returns that nothing listens where the model is served on this machine; None where something does, or it is
-    served elsewhere: what lies between is found out by the first message."""
+    """Returns a sentence if nothing listens at the model's address on this machine. Returns None if something does, or
+    if the model is served elsewhere, because then only the first message can show whether it is reachable."""
     remote = parse_reference(reference)
     if remote is None or not remote.is_local:
         return None

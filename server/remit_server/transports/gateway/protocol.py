@@ -28,7 +28,7 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Asks a session's model. `content` is cut already, `given` is its full length; `wanted` None: unknown format."""
+    """Asks a session's model. `content` is cut already, `given` is its full length; `wanted` is None if unknown."""
 
     session_id: str
     prompt: str
@@ -79,7 +79,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """The model's availability, with the reason where it cannot be used."""
+    """The model's availability, with the reason if it cannot be used."""
 
     reason: str | None
 
@@ -91,7 +91,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """With `stream`: the next part of the answer's text, before the response. `restart`: earlier parts are void."""
+    """With `stream`, the next part of the answer's text, before the response. `restart` voids the earlier parts."""
 
     text: str
     restart: bool = False
@@ -103,8 +103,8 @@ Response: TypeAlias = Opened | Answered | Available | Done | Piece | Failed
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The content of one line. A request with an id does not wait for other sessions' lines, and its response has the
-    id.
+    """The content of one line. A request with an id does not wait for the lines of other sessions, and its response has
+    the same id.
 
     `unknown` are the names of fields that no request has; they have no effect.
     """
@@ -151,7 +151,7 @@ def parse(data: bytes) -> Line:
 
 
 def spell(response: Response, request_id: RequestId | None = None) -> bytes:
-    """Returns a response as one line of ASCII: no character in it can be taken for a line end."""
+    """Returns a response as one line of ASCII, so that no character in it can be taken for a line end."""
     told = _fields(response)
     if request_id is not None:
         told["request_id"] = request_id

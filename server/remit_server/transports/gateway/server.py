@@ -72,7 +72,8 @@ class Gateway:
         self.ended = asyncio.Event()
 
     def take(self, data: bytes | None) -> asyncio.Task[None] | None:
-        """Handles one line; None is an overlong one. The task ends with its response; None: it has none."""
+        """Handles one line; None stands for a line that is too long. Returns the task that ends with the response, or
+        None if there will be none, because the gateway is closing."""
         if self._closing:
             return None
         line = Line(Failed("invalid_json", "the line is too long")) if data is None else parse(data)
@@ -104,7 +105,7 @@ class Gateway:
             self.ended.set()
 
     async def abandon(self) -> None:
-        """Stops all requests without a response: the client is gone, or a signal came."""
+        """Stops all requests without a response, because the client is gone or a signal came."""
         self._closing = True
         self.ended.set()
         for task in self._running:
@@ -204,7 +205,7 @@ class Gateway:
             self._sessions.end(asked.session_id, time.monotonic(), len(question), said)
 
     async def _shut_down(self) -> Response:
-        """Stops the requests that still run, which have ids: those without were answered before."""
+        """Stops the requests that still run. These have ids, because those without an id were answered before."""
         mine = asyncio.current_task()
         others = {task for task in self._running if task is not mine}
         for task in others:
@@ -229,7 +230,7 @@ class Gateway:
 
 
 def _queues_of(line: Line) -> tuple[str | None, ...]:
-    """Returns the queues that a request waits in: the common one without an id (None), and its session's."""
+    """Returns the queues that a request waits in: the common one (None) if it has no id, and its session's."""
     session = (line.request.session_id,) if isinstance(line.request, Ask | CloseSession) else ()
     return session if line.request_id is not None else (None, *session)
 
@@ -251,5 +252,5 @@ def _log_processed(asked: Ask, reply: Reply, seconds: float) -> None:
 
 
 def _quote(text: str) -> str:
-    """Returns text as one line of printable characters: a client cannot forge a line of the log."""
+    """Returns text as one line of printable characters, so that a client cannot forge a line of the log."""
     return json.dumps(text)[1:-1][:_DETAILS]

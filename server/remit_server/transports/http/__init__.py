@@ -1,5 +1,6 @@
 """Turns over HTTP, with events as SSE, and over WebSocket, on this machine's own address alone (TRN-06).
 
-`local_http/` listens and stands before everything, `app.py` has the routes, which `openapi.py` tells, `page/` the page
-and `main.py` is the process. What a WebSocket's messages mean is `runtime/streamed_client.py`'s. Absent: TLS, cookies.
+`local_http/` listens and guards every request. `app.py` has the routes, `openapi.py` describes them, `page/` is the
+built-in page, and `main.py` is the process. `runtime/streamed_client.py` handles a WebSocket's messages. Absent: TLS,
+cookies.
 """

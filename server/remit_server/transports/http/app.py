@@ -1,6 +1,6 @@
 """The routes (TRN-06): runs and their events, answers, status, sessions, and the same over one WebSocket.
 
-The files of the built-in page come with the program.
+The built-in page is served too; its files are part of the package.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ PAGE: Mapping[str, tuple[str, str]] = {
     "/page.css": ("page.css", "text/css"),
     **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
 }
-"""By its path: the file, and its type. The page does nothing by itself and knows no token."""
+"""The parts of the page by path: each with its file and its type. The files do nothing by themselves and
+hold no token."""
 
 
 def read_page(path: str) -> tuple[str, str]:
@@ -75,8 +76,8 @@ class _Refused(Exception):
 
 
 def make_app(runtime: AgentRuntime, settings: Settings, *, asks: bool) -> Starlette:
-    """Returns the application of a runtime, and of the audit log of its folder; without `asks`, what would be asked is
-    denied."""
+    """Returns the application for a runtime and the audit log of its folder. Without `asks`, a call that needs approval
+    is denied."""
     served = _Served(runtime, settings, TurnStreams(runtime), asks=asks)
     routes = [
         *(Route(path, served.page, methods=["GET"]) for path in PAGE),
@@ -102,14 +103,14 @@ class _Served:
         self._runtime, self._settings, self._turns, self._asks = runtime, settings, turns, asks
 
     async def run(self, request: Request) -> Response:
-        """Runs a turn, or finds the one with its ids, and streams it from its first event on."""
+        """Runs a turn, or finds the turn that the same request began, and streams it from its first event on."""
         asked = await _read(request, contract.RunRequest)
         await self._runtime.reload()
         turn = self._turns.run(asked, StreamAsker() if self._asks else NobodyToAsk())
         return _stream(turn, 0)
 
     async def follow(self, request: Request) -> Response:
-        """Streams a turn from behind the event that `after` or `Last-Event-ID` names."""
+        """Streams the events of a turn that come after the one that `Last-Event-ID` or `after` names."""
         named = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
         if not (named.isascii() and named.isdigit() and len(named) < 10):
             raise _Refused(
@@ -118,7 +119,7 @@ class _Served:
         return _stream(self._turns.find(request.path_params["session"], request.path_params["turn"]), int(named))
 
     async def cancel(self, request: Request) -> Response:
-        """Ends a turn."""
+        """Cancels a turn."""
         told = self._runtime.cancel(request.path_params["session"], request.path_params["turn"])
         return _json({"cancelled": told})
 
@@ -141,7 +142,7 @@ class _Served:
         return _json([_with_hunks(question) for question in self._turns.waiting()])
 
     async def audit(self, request: Request) -> Response:
-        """Returns the last calls that fit, newest first, whichever agent made them (TRN-41)."""
+        """Returns the last calls that match, newest first, whichever agent made them (TRN-41)."""
         wanted = _audit_filter(request)
         database = self._settings.audit_database
         found = await asyncio.to_thread(list_calls, database, wanted) if database.exists() else ()
@@ -176,7 +177,7 @@ class _Served:
         return _json([each.model_dump(mode="json") for each in listed])
 
     async def openapi(self, request: Request) -> Response:
-        """Returns what can be asked for here, in OpenAPI 3.1."""
+        """Returns the description of these routes in OpenAPI 3.1."""
         del request
         return _json(openapi())
 
@@ -186,7 +187,7 @@ class _Served:
         return Response(text, media_type=kind, headers=_HELD)
 
     async def converse(self, socket: WebSocket) -> None:
-        """Takes the messages of `remit stdio` over a WebSocket, until either end goes; turns go on."""
+        """Takes the messages of `remit stdio` over a WebSocket, until either end closes it. Turns go on after that."""
         named = next((each for each in socket.scope.get("subprotocols", ()) if each == "remit"), None)
         await socket.accept(subprotocol=named)
 
@@ -224,7 +225,7 @@ def _with_hunks(question: contract.ApprovalRequired) -> object:
 
 
 def _audit_filter(request: Request) -> AuditFilter:
-    """Returns what of the log is asked for. Raises `_Refused` for anything that no query of it is."""
+    """Returns the filter of the audit log that a request asks for. Raises `_Refused` for an invalid query."""
     given = request.query_params
     names, limit = {*given.keys()}, given.get("limit", "100")
     why = None

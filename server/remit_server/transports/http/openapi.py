@@ -1,4 +1,4 @@
-"""What can be asked for over HTTP, as an OpenAPI 3.1 document (TRN-06)."""
+"""The routes over HTTP, as an OpenAPI 3.1 document (TRN-06)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pydantic import BaseModel, TypeAdapter
 from remit_server import contract
 
 AUDIT_QUERY = ("decision", "session", "tool", "rule", "limit")
-"""What a query of the audit log may say."""
+"""The parameters that a query of the audit log may have."""
 _JSON, _SSE = "application/json", "text/event-stream"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one request does: the form of what it `takes` in its body, what it `gives`, what may stand in its query."""
+    """One route: the form that it `takes` in its body, the form that it `gives`, or with `many` a list of it, and the
+    parameters of its query."""
 
     path: str
     method: str
@@ -65,7 +66,7 @@ _FORMS: Mapping[str, type[BaseModel]] = {
 
 
 def openapi() -> Mapping[str, object]:
-    """Returns the routes and the forms of what they take and give."""
+    """Returns the document, with the routes and the forms that they take and give."""
     schemas: dict[str, object] = {}
     for name, form in _FORMS.items():
         taken = any(name == each.takes for each in OPERATIONS)

@@ -1,11 +1,11 @@
 """The language server: the only package that knows pygls and lsprotocol.
 
-The life of one connection (`main.py`, `server.py`), its methods (the table `FEATURES` in `methods.py`), what features
-see of it (`connection.py`: the `Connection`, or a frozen `Snapshot` for those that only look, and work of which only
-the latest counts), one file a feature in `lsp/features/`, workspace folders, each with a runtime of its own
-(`folders.py`), and what is watched in them while they are open (`open_folders.py`), commands for plain editors
-(`commands.py` with the table `tasks.py`, `session_commands.py`, `chat_commands.py`, `review_commands.py`,
-`governance_commands.py`, `model_commands.py`), the addresses of documents that are on no disk (`virtual_addresses.py`),
-and an editor for tests and the demo (`editor.py`). A feature imports down, never the server. Absent: decisions,
-anything slow to import before `initialize` is answered.
+`main.py` and `server.py` run one connection from start to end; `methods.py` lists its methods in the table `FEATURES`.
+`connection.py` has the state that features see: the `Connection`, or a frozen `Snapshot` for features that only read.
+`lsp/features/` has one file per feature. `folders.py` has the workspace folders, each with its own runtime, and
+`open_folders.py` watches their policy and configuration. Commands for editors that do not know Remit are in
+`commands.py` (with the table in `tasks.py`), `session_commands.py`, `chat_commands.py`, `review_commands.py`,
+`governance_commands.py` and `model_commands.py`. `virtual_addresses.py` parses the addresses of documents that are no
+files; `editor.py` is an editor for tests and the demo. A feature imports the layers below it, never the server. Absent:
+decisions, and anything slow to import before `initialize` is answered.
 """

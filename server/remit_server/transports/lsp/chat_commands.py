@@ -1,4 +1,4 @@
-"""The chat's lines as commands, for every client of LSP (CLI-09): the same table as in a terminal."""
+"""Commands that run a line of a chat, for every LSP client (CLI-09). The lines mean the same as in a terminal."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 KEYS = "text, session_id?, "
 REMEMBERED = 100
-"""Chats of a connection of which it is remembered which model was switched to, and what was pinned."""
+"""The most chats of a connection that are kept, each with the model it switched to and its pinned files."""
 
 
 async def read(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.chat.read [{text, session_id?, …}]`; the value is a ChatReply, of which the client runs the input."""
+    """Runs `remit.chat.read [{text, session_id?, …}]`; the value is a ChatReply, whose `input` the client then runs."""
     asked = read_asked(connection, params, KEYS)
     return (await _read(connection, asked)).model_dump(mode="json")
 
 
 async def complete(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.chat.complete [{text, session_id?, …}]`; the value is a list of ChatProposal for its end."""
+    """Runs `remit.chat.complete [{text, session_id?, …}]`; the value lists the ChatProposals for the text's end."""
     asked = read_asked(connection, params, KEYS)
     text, chat = asked.need("text"), await _chat(connection, asked)
     found = await asyncio.to_thread(propose, chat, text)
@@ -44,10 +44,10 @@ async def complete(connection: Connection, params: lsp.ExecuteCommandParams) -> 
 
 
 async def send(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.chat.send [{text, session_id?, …}]`: follows the line, with progress, questions and answers by
-    message.
+    """Runs `remit.chat.send [{text, session_id?, …}]`: carries out the line, with a progress, and with questions and
+    answers by message.
 
-    The value has the `reply`, and the `result` of its turn where there was one.
+    The value has the `reply`, and the `result` of its turn if it ran one.
     """
     asked = read_asked(connection, params, KEYS)
     reply = await _read(connection, asked)
@@ -67,7 +67,7 @@ async def _read(connection: Connection, asked: Asked) -> ChatReply:
     before = chat.session
     line = await read_line(chat, asked.need("text"))
     if chat.session != before:
-        # The chat went to another session; who names the one before means that one.
+        # The line moved the chat to another session. Keep a chat of the former one, for commands that still name it.
         _remember(connection, replace(chat, session=before, pinned=[]))
     _remember(connection, chat)
     return ChatReply(
@@ -82,7 +82,7 @@ async def _read(connection: Connection, asked: Asked) -> ChatReply:
 
 
 async def _chat(connection: Connection, asked: Asked) -> Chat:
-    """Returns the chat of the session that is meant, as it was left."""
+    """Returns the chat of the named session, or else of the connection's session, in its last state."""
     runtime = await connection.runtime(asked.about.folder)
     settings = Settings.of_places(connection.folders.named(asked.about.folder).root)
     session = asked.text("session_id") or connection.session

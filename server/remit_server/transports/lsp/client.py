@@ -17,19 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ClientStyle = Literal["stream", "callback", "never"]
-"""How a client asks the person: those of `AskingStyle` that a client can choose."""
+"""How the person is asked: the values of `AskingStyle` that a client can choose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """The client's abilities and the way it wants to be asked.
 
-    Without `takes_code_actions` it knows only bare commands; without `versions_edits`, only edits regardless of a
-    document's version.
+    A client without `takes_code_actions` takes bare commands instead; one without `versions_edits` takes only edits
+    that name no document version.
 
-    It takes completions at the cursor with `completes_inline`, and is told of them later on with `registers_inline`.
+    With `completes_inline` it shows completions at the cursor; with `registers_inline` the server can register these
+    after `initialize`.
 
-    `encoding` is what its positions count. `trusts_folders` says that the person trusts what they open in it.
+    `encoding` is the unit of its positions. `trusts_folders` says that the person trusts the folders that they open.
     `commands` are its own commands that the server's code actions may name; `complaints` describe invalid options.
     """
 
@@ -63,7 +64,7 @@ class Client:
 
 
 def describe_client(params: lsp.InitializeParams) -> Client:
-    """Returns the client of these params. Invalid options are ignored and reported to it."""
+    """Returns the client that these params describe. Invalid options are ignored, and described in `complaints`."""
     given, complaints = read_options(params.initialization_options)
     has = params.capabilities
     annotations = get_capability(has, "workspace.workspace_edit.change_annotation_support")
@@ -96,14 +97,16 @@ def describe_client(params: lsp.InitializeParams) -> Client:
 
 
 def announces_completion(client: Client, environment: Mapping[str, str]) -> bool:
-    """Returns whether the answer to `initialize` has completion at the cursor, which a variable switches on before any
-    file is read (LSP-12).
+    """Returns whether the answer to `initialize` announces completion at the cursor: only if an environment variable
+    switches it on, because no file has been read yet (LSP-12).
     """
     return client.completes_inline and environment.get("REMIT_INLINE_COMPLETION", "").strip().lower() in _ON
 
 
 def _choose_encoding(offered: Iterable[str]) -> Encoding:
-    """Returns UTF-16, which other servers of the same editor speak too, unless the client offers others and not it."""
+    """Returns UTF-16, which the editor's other servers speak too, or the first known encoding that the client offers if
+    it offers others without UTF-16.
+    """
     known: dict[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
     mutual: list[Encoding] = [known[each] for each in offered if each in known]
     return mutual[0] if mutual and "utf-16" not in mutual else "utf-16"
@@ -116,13 +119,13 @@ def _watches_files(has: lsp.ClientCapabilities) -> bool:
 
 
 def _versions_edits(has: lsp.ClientCapabilities) -> bool:
-    """Returns whether the client takes versioned edits: by LSP, one that takes file operations does too."""
+    """Returns whether the client takes versioned edits. By LSP, a client that takes file operations takes them too."""
     changes = get_capability(has, "workspace.workspace_edit.document_changes")
     return bool(changes or get_capability(has, "workspace.workspace_edit.resource_operations"))
 
 
 def workspace_roots(params: lsp.InitializeParams) -> tuple[Root, ...]:
-    """Returns the workspace folders in the client's order; without any, the root of older clients."""
+    """Returns the workspace folders in the client's order, or the single root that older clients send instead."""
     if params.workspace_folders:
         return folder_roots(params.workspace_folders)
     if params.root_uri:

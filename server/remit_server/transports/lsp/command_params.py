@@ -1,4 +1,4 @@
-"""Parses the arguments of the server's commands: one object of known keys, or a text and that (LSP-05)."""
+"""Parses the arguments of the server's commands: an object with known keys, or a text and such an object (LSP-05)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLACE = "workspace_folder?, uri?"
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The subject of a command: the open document, and its workspace folder's root, where they are known."""
+    """The subject of a command: the path of the open document and the root of its folder, each if known."""
 
     document: str | None = None
     folder: str | None = None
@@ -34,7 +34,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a command's one argument says: its keys, and the folder that it is about."""
+    """A command's one argument: the object `given`, and what the command is about."""
 
     params: lsp.ExecuteCommandParams
     shape: str
@@ -42,28 +42,28 @@ class Asked:
     about: About
 
     def text(self, key: str) -> str | None:
-        """Returns the text of a key, None where it is left out. Raises the error for invalid params."""
+        """Returns the text of a key, or None if the key is left out. Raises the error for invalid params."""
         value = self.given.get(key)
         if isinstance(value, str | None):
             return value
         raise wrong_arguments(self.params, f"`{key}` is not a string", self.shape)
 
     def number(self, key: str) -> int | None:
-        """Returns the number of a key, None where it is left out. Raises the error for invalid params."""
+        """Returns the number of a key, or None if the key is left out. Raises the error for invalid params."""
         value = self.given.get(key)
         if isinstance(value, int | None) and not isinstance(value, bool):
             return value
         raise wrong_arguments(self.params, f"`{key}` is not a whole number", self.shape)
 
     def flag(self, key: str) -> bool:
-        """Returns whether a key is true; it is not where it is left out. Raises the error for invalid params."""
+        """Returns whether a key is true, or False if it is left out. Raises the error for invalid params."""
         value = self.given.get(key, False)
         if isinstance(value, bool):
             return value
         raise wrong_arguments(self.params, f"`{key}` is not true or false", self.shape)
 
     def need(self, key: str) -> str:
-        """Returns the text of a key. Raises the error for invalid params."""
+        """Returns the text of a key that must be given. Raises the error for invalid params."""
         value = self.text(key)
         if value is None:
             raise wrong_arguments(self.params, f"`{key}` is missing", self.shape)
@@ -71,15 +71,17 @@ class Asked:
 
 
 def read_asked(connection: Connection, params: lsp.ExecuteCommandParams, keys: str = "") -> Asked:
-    """Returns what the command's one argument says; `keys` are those that it may have besides the place. Raises the
-    error for invalid params."""
+    """Returns the command's one argument. `keys` are the keys that it may have besides `workspace_folder` and `uri`.
+    Raises the error for invalid params."""
     shape = f"[{{{keys}{_PLACE}}}]"
     given = one_object(params, shape) if params.arguments else {}
     return Asked(params, shape, given, find_place(connection, given, params, shape))
 
 
 def find_place(connection: Connection, given: dict[str, Json], params: lsp.ExecuteCommandParams, shape: str) -> About:
-    """Returns the named folder, or the named file's. A file elsewhere has none."""
+    """Returns the named folder, or that of the named file, with the file if it is open. Both are None for a file that
+    is in no workspace folder.
+    """
     folder, uri = given.get("workspace_folder"), given.get("uri")
     if not isinstance(folder, str | None) or not isinstance(uri, str | None):
         raise wrong_arguments(params, "`workspace_folder` or `uri` is not a string", shape)
@@ -91,7 +93,7 @@ def find_place(connection: Connection, given: dict[str, Json], params: lsp.Execu
 
 
 def text_and(params: lsp.ExecuteCommandParams, shape: str) -> tuple[str, Json]:
-    """Returns the text that comes first, and what follows it. Raises the error for invalid params."""
+    """Returns the first argument, a text, and the second one or None. Raises the error for invalid params."""
     match params.arguments:
         case [str() as text, *rest] if text.strip() and len(rest) <= 1:
             return text, rest[0] if rest else None
@@ -109,7 +111,7 @@ def one_object(params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
 
 
 def check_options(given: Json, params: lsp.ExecuteCommandParams, shape: str) -> dict[str, Json]:
-    """Returns the options where all of them are keys of `shape`. Raises the error for invalid params."""
+    """Returns the options if all their keys are in `shape`. Raises the error for invalid params."""
     if not isinstance(given, dict):
         raise wrong_arguments(params, "the options are not an object", shape)
     options = cast("dict[str, Json]", given)

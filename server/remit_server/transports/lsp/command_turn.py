@@ -53,7 +53,7 @@ FILE = "last-output.txt"
 
 @dataclass(slots=True)
 class ProgramRun:
-    """One call that prints: its request, its output, and the line that says how it ended."""
+    """One call that may run a program: its name, its output, and a line that says how it ended."""
 
     name: str
     printed: list[str] = field(default_factory=list[str])
@@ -68,13 +68,13 @@ class ProgramRun:
 
 @dataclass(slots=True)
 class ProgramRuns:
-    """Collects a turn's events; `failed` after a program ended with an error."""
+    """Collects a turn's programs from its events. `failed` is true once a program did not end well."""
 
     runs: dict[str, ProgramRun] = field(default_factory=dict[str, ProgramRun])
     failed: bool = False
 
     def take(self, event: Event) -> None:
-        """Records an event of a program."""
+        """Records an event of a call."""
         match event:
             case ToolCallEvent(tool_call_id=call, tool=tool, arguments=arguments):
                 command = arguments.get("command")
@@ -92,7 +92,9 @@ class ProgramRuns:
                 pass
 
     def report(self, state: Path | None) -> str:
-        """Returns the programs in order; empty where none ran. Long output is complete in a file in `state`."""
+        """Returns the programs and their output in order, or "" if none ran. If output is cut, the whole report is in a
+        file in `state`.
+        """
         ended = [run for run in self.runs.values() if run.ended is not None]
         cut = any(len(run.text) > MAX_SHOWN for run in ended)
         kept = _keep("\n".join("\n".join(_lines(run, run.text)) for run in ended), state) if cut else None
@@ -109,7 +111,7 @@ def _lines(run: ProgramRun, text: str) -> Iterator[str]:
 
 
 def _keep(text: str, state: Path | None) -> Path | None:
-    """Writes the file with the last long output, readable by this user only. Returns None where that fails."""
+    """Writes the last long output to a file that only this user can read. Returns None if that fails."""
     if state is None:
         return None
     path = state / FILE
@@ -125,7 +127,7 @@ def _keep(text: str, state: Path | None) -> Path | None:
 
 @dataclass(slots=True)
 class Ended:
-    """How a command's turn ended, and what its last call came to, if there was one."""
+    """How a command's turn ended, and the result of its last call, if there was one."""
 
     result: RunResult
     last: ToolResultEvent | None = None
@@ -140,7 +142,7 @@ async def run_turn(
     *,
     model: str | None = None,
 ) -> Ended:
-    """Runs one turn in the named session, else in the connection's own, and shows how it ended. Raises RemitError."""
+    """Runs one turn in the named session or else the connection's own, and shows how it ended. Raises RemitError."""
     asked = {
         "session_id": connection.session if session is None else session,
         "turn_id": str(uuid.uuid4()),
@@ -178,7 +180,7 @@ async def run_turn(
 
 
 def _choose_asker(connection: Connection) -> Asker:
-    """Returns the asker of a command, which has no stream: even a client that reads streams is asked by message."""
+    """Returns the asker for a command. A command has no stream, so even a client that reads streams gets messages."""
     return NobodyToAsk() if connection.client.asking == "never" else MessageAsker(connection)
 
 
@@ -199,8 +201,8 @@ def _show_ended(connection: Connection, ended: Ended, programs: ProgramRuns) -> 
 
 
 def describe_ending(result: RunResult, called: str = "") -> str:
-    """Returns a turn's result as one message: its answer, or what the person's call came to, and the ending where
-    something was not done."""
+    """Returns a turn's result as one message: its answer or the output of the person's call, the changed files, and the
+    reason if something was not done."""
     text = result.final_output or called or f"the turn ended: {result.status}"
     if result.changes:
         text += f"\nChanged: {', '.join(changed_files(result.changes))}"
@@ -211,6 +213,6 @@ def describe_ending(result: RunResult, called: str = "") -> str:
 
 
 def show(connection: Connection, kind: lsp.MessageType, message: str) -> None:
-    """Shows a message, where the client does not draw results by itself."""
+    """Shows a message, unless the client draws results itself."""
     if not connection.client.draws_results:
         connection.show(kind, message)

@@ -1,5 +1,5 @@
-"""The server's commands, for editors that do not know Remit (LSP-05): to ask, to edit, to rename, and the tasks of the
-editor's code, which are fix, explain, refactor, document and write tests (LSP-10).
+"""The server's commands, for editors that do not know Remit (LSP-05): ask, edit, rename, cancel, verify the audit log,
+and the tasks for a piece of code, which are fix, explain, refactor, document and write tests (LSP-10).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 
 EDIT_SHAPE = "[text, {uri, first_line?, last_line?, session_id?}]"
-"""Or in place of the object a URI, or nothing."""
+"""The object may also be a URI, or be left out."""
 
 
 async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.ask [text, {session_id?, workspace_folder?, uri?}]`: `uri` is a document of the folder."""
+    """Runs `remit.ask [text, {session_id?, workspace_folder?, uri?}]`: `uri` is a document in the folder."""
     shape = "[text, {session_id?, workspace_folder?, uri?}]"
     text, options = text_and(params, shape)
     given = check_options({} if options is None else options, params, shape)
@@ -51,8 +51,8 @@ async def ask(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
 
 
 async def edit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.edit [text, uri | {uri, first_line?, last_line?, session_id?}]`: as `remit.ask`, with the document
-    that the request is about, and its lines, which go along as a selection (LSP-13).
+    """Runs `remit.edit [text, uri | {uri, first_line?, last_line?, session_id?}]`: like `remit.ask`, for a request
+    about a document or some of its lines, which are attached as a selection (LSP-13).
     """
     text, about = text_and(params, EDIT_SHAPE)
     if isinstance(about, str | None):
@@ -70,7 +70,7 @@ async def edit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 
 
 def select_lines(asked: Asked, document: FolderDocument) -> SelectionAttachment | None:
-    """Returns the named lines of a document; None where none are named. Raises the error for invalid params."""
+    """Returns the named lines of a document, or None if none are named. Raises the error for invalid params."""
     first, last = asked.number("first_line"), asked.number("last_line")
     if first is None:
         return None
@@ -109,10 +109,10 @@ async def cancel(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
 
 
 async def verify_audit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.audit.verify [{workspace_folder?, uri?}]`. Returns whether a folder's audit chain is intact, in
-    words.
+    """Runs `remit.audit.verify [{workspace_folder?, uri?}]`. Returns whether the folder's audit chain is intact, and a
+    message about it.
 
-    Without a folder the chains of all folders are verified.
+    Without a folder, the chains of all folders are verified.
     """
     shape = "[{workspace_folder?, uri?}]"
     given = one_object(params, shape) if params.arguments else {}
@@ -141,8 +141,8 @@ async def run_task(connection: Connection, params: lsp.ExecuteCommandParams) -> 
     """Runs `remit.fix [{uri, first_line?, last_line?, problem?, session_id?}]`, or another task, and returns the
     RunResult.
 
-    Lines count from 1; without them it is about the whole file. With `problem`, and for `remit.fix` always, it is about
-    what the editor shows there, which goes with it as data.
+    Lines count from 1; without lines, the task is about the whole file. With `problem`, and always for `remit.fix`, the
+    task is about the diagnostics that the editor shows there, which are attached as data.
     """
     asked = read_asked(connection, params, KEYS)
     path, problem = _document_of(asked), asked.flag("problem") or params.command == "remit.fix"

@@ -3,7 +3,7 @@
 A handler that changes something or talks to the client gets the `Connection`; one that only reads gets a `Snapshot`.
 Nothing slow is imported here: `initialize` is answered before pydantic, the runtime or a model is imported.
 
-Work of which only the latest of each document counts: what was begun before is cancelled (LSP-12).
+`Latest` runs work of which only the newest for each document counts, and cancels older work (LSP-12).
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Latest:
-    """The work that runs, one for each key."""
+    """Runs at most one task for each key."""
 
     _running: dict[str, asyncio.Task[Any]] = field(default_factory=dict[str, "asyncio.Task[Any]"])
 
     async def run(self, key: str, work: Coroutine[Any, Any, T]) -> T | None:
-        """Runs the work in place of what runs under its key; None where later work, or `drop`, ended it.
-
-        Cancelling the caller cancels the work.
+        """Cancels the task of this key, and runs the work in its place. Returns None if later work or `drop` cancelled
+        it. Cancelling the caller cancels the work.
         """
         self.drop(key)
         task: asyncio.Task[T] = asyncio.ensure_future(work)
@@ -56,7 +55,7 @@ class Latest:
                 del self._running[key]
 
     def drop(self, key: str) -> None:
-        """Cancels what runs under a key."""
+        """Cancels the task of a key, if one runs."""
         task = self._running.pop(key, None)
         if task is not None:
             task.cancel()
@@ -72,7 +71,7 @@ logger = logging.getLogger(__name__)
 
 
 def new_session_id() -> str:
-    """Returns the id of a new session of this editor's."""
+    """Returns the id for a new session that an editor begins."""
     return f"editor-{uuid.uuid4().hex[:8]}"
 
 
@@ -94,10 +93,10 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state at the start of a message's handling, for a handler that only reads.
+    """The state when the handling of a message begins, for a handler that only reads.
 
-    `document` is the message's document, where it is open and in a workspace folder; `own_file` is the same file where
-    it may be one that Remit itself reads, wherever it is.
+    `document` is the message's document if it is open and in a workspace folder. `own_file` is the same document if
+    its name is that of a file that Remit itself reads, in a workspace folder or not.
     """
 
     client: Client
@@ -111,13 +110,13 @@ class Snapshot:
 class Connection:
     """The state of one connection; `client` and `folders` are immutable values, replaced as a whole.
 
-    `ready` says that the slow imports are done, and the folders' own files are watched. `session` is the id of the
-    session of commands that name none; `chats` are those whose lines were read here, by session. `reviews` are the
-    questions about changes that wait, by their ids; `ended_reviews` says how the last ones ended, and `read_documents`
-    are the virtual documents that the client has read of those that wait. `registered` are the names of what the client
-    was asked to call. `editor_settings` are those that count by folder, `sent_settings` what a client sent that is not
-    asked for them, and `said` what was said once of them. `completions` are those at cursors,
-    by document, and `offers_completion` says that the client was told of them after `initialize`.
+    `ready` says that the slow imports are done and the folders' policy and configuration are watched. `session` is the
+    session of commands that name none, and `chats` has the chats of this connection by session. `reviews` has the
+    waiting questions about changes by id, `ended_reviews` how the last of them ended, and `read_documents` the virtual
+    documents that the client has read of each waiting question. `registered` has the names of the registrations at the
+    client. `editor_settings` has the settings in force from the editor by folder, `sent_settings` those of a client
+    that pushes them instead of being asked, and `said` the complaints about them that were shown. `completions` runs
+    the completions at the cursor, by document; `offers_completion` says that they are registered at the client.
     """
 
     channel: Channel
@@ -157,7 +156,7 @@ class Connection:
         return Snapshot(self.client, self.folders, self.document(uri), frozen, tuple(self.reviews.values()))
 
     def document(self, uri: str) -> FolderDocument | None:
-        """Returns the open document of this URI, where it is in a workspace folder."""
+        """Returns the open document of this URI, or None if it is not open or in no workspace folder."""
         return self.folders.document(self.buffers.at(uri))
 
     async def runtime(self, folder: str | None = None) -> AgentRuntime:
@@ -170,11 +169,11 @@ class Connection:
         return [runtime for folder in self.folders if (runtime := folder.slot.opened) is not None]
 
     def show(self, kind: lsp.MessageType, text: str) -> None:
-        """Shows a message, which every client can. Raises ConnectionLost."""
+        """Shows the person a message, which every client can do. Raises ConnectionLost."""
         self.channel.notify(lsp.WINDOW_SHOW_MESSAGE, lsp.ShowMessageParams(type=kind, message=text))
 
     async def open_document(self, uri: str, timeout_s: float, selection: lsp.Range | None = None) -> bool:
-        """Asks the client to show a document. Returns False where it cannot, or did not."""
+        """Asks the client to show a document. Returns False if the client cannot or did not show it."""
         if not self.client.shows_documents:
             return False
         params = lsp.ShowDocumentParams(uri=uri, take_focus=True, selection=selection)
@@ -182,7 +181,7 @@ class Connection:
         return answer is not None and bool(answer.success)
 
     async def try_ask(self, method: str, params: Any, timeout_s: float, failure: str) -> Any:
-        """Sends a request, and returns its result; None where none comes, which the log says as `failure`."""
+        """Sends a request and returns its result. If no usable result comes, logs `failure` and returns None."""
         try:
             return await self.channel.ask(method, params, timeout_s)
         except (TimeoutError, ConnectionLost, JsonRpcException) as error:
@@ -197,13 +196,13 @@ class Connection:
             self._progress[token] = act
 
     def cancel_progress(self, token: lsp.ProgressToken) -> None:
-        """Calls the callback of a progress that the person cancelled; an unknown token is of one that has ended."""
+        """Calls the callback of a progress that the person cancelled. An unknown token belongs to an ended progress."""
         act = self._progress.pop(token, None)
         if act is not None:
             act()
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Starts a coroutine in the background, until it ends or `cancel_background` is called."""
+        """Runs a coroutine in the background until it ends or `cancel_background` is called. Returns its task."""
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)

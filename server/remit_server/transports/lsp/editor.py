@@ -1,6 +1,6 @@
 """A small editor without a display: starts `remit serve` and speaks LSP with it, for the demo and tests (LSP-04).
 
-Standard library only, and deliberately without pygls: the two ends should not share defects.
+It uses only the standard library, and deliberately not pygls, so that client and server do not share defects.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ResponseError(Exception):
 
 @dataclass(slots=True)
 class ClientBuffer:
-    """An open document; while it is open, `text` counts."""
+    """An open document. While it is open, `text` counts and not the file."""
 
     path: Path
     version: int
@@ -239,7 +239,7 @@ class Editor:
 
 
 def apply_edits(text: str, edits: Sequence[Json]) -> str:
-    """Applies LSP text edits (zero-based, UTF-16 characters), the last one first."""
+    """Returns the text with LSP edits applied (zero-based, UTF-16 characters), the last one first."""
     for edit in sorted(edits, key=lambda e: _key(e["range"]["start"]), reverse=True):
         start, end = (offset_of(text, edit["range"][end]) for end in ("start", "end"))
         text = text[:start] + edit["newText"] + text[end:]

@@ -1,6 +1,6 @@
 """The editor's workspace folders: each is a workspace with its own policy, audit log, sessions and runtime (LSP-06).
 
-The agent runtime of a folder is opened once on first use, and again after a failure (LSP-06).
+The agent runtime of a folder is opened once, on first use, and tried again after a failure (LSP-06).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 EditorSettings: TypeAlias = Callable[[], Mapping[tuple[str, str], Any]]
-"""Returns those of Remit's settings that the editor has, and may set, as they are now."""
+"""Returns the current values of those of Remit's settings that the editor sets and may set."""
 
 OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence, EditorSettings, Path], Awaitable[AgentRuntime]]"
 """Opens a workspace's runtime, with its open documents, its editor's code intelligence and settings, and the path by
@@ -32,8 +32,8 @@ which the editor named the workspace. Raises SetupError."""
 
 
 def configured_runtimes() -> OpenRuntime:
-    """Returns a function that opens runtimes by the environment and each workspace's settings. They share one model and
-    the sandboxes."""
+    """Returns a function that opens runtimes by the environment and each workspace's settings. The runtimes share one
+    model and the sandboxes."""
     shared: list[Shared] = []
 
     async def open_configured(
@@ -46,7 +46,7 @@ def configured_runtimes() -> OpenRuntime:
             shared.append(Shared())
 
         def read() -> Settings:
-            # The link may lead elsewhere by now; this folder stays the one that was opened.
+            # `named` may be a link that leads elsewhere by now. The folder that was opened stays the workspace.
             opened_as = path_through_links(named, workspace, {})
             return replace(Settings.from_environment(workspace, editor=editor()), opened_as=opened_as)
 
@@ -86,7 +86,7 @@ class RuntimeSlot:
         return task.exception() if task and task.done() and not task.cancelled() else None
 
     async def get(self) -> AgentRuntime:
-        """Returns the runtime, opening it if necessary. A cancelled caller leaves the opening to the next one.
+        """Returns the runtime, opening it if necessary. If the caller is cancelled, the opening goes on.
 
         Raises SetupError, and asyncio.CancelledError after `close`.
         """
@@ -97,7 +97,7 @@ class RuntimeSlot:
         return await asyncio.shield(self._opening)
 
     async def settle(self) -> None:
-        """Waits for an opening under way, whatever it comes to."""
+        """Waits until an opening under way has ended, successfully or not."""
         if self._opening is not None and not self._opening.done():
             await asyncio.wait((self._opening,))
 
@@ -127,7 +127,7 @@ class WorkspaceFolder:
 
 @dataclass(frozen=True, slots=True)
 class FolderDocument:
-    """An open document of a workspace folder, as it is now; `path` is relative to the folder's root, with `/`."""
+    """An open document of a workspace folder at one moment; `path` is relative to the folder's root, with `/`."""
 
     folder: WorkspaceFolder
     path: str
@@ -137,19 +137,19 @@ class FolderDocument:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFolders:
-    """The open folders in the editor's order, and those it named that are not on this machine."""
+    """The open folders in the editor's order, and the folders it named that are not on this machine (`elsewhere`)."""
 
     by_root: Mapping[Path, WorkspaceFolder] = field(default_factory=dict[Path, WorkspaceFolder])
     elsewhere: tuple[NotHere, ...] = ()
 
     def new_roots(self, roots: Collection[Root]) -> Mapping[Path, Path]:
-        """Returns those on this machine that are not open yet, each with the path by which the editor named it first:
-        that may lead through a link."""
+        """Returns the folders on this machine that are not open yet, each with the first path by which the editor named
+        it, which may contain links."""
         named = {Path(os.path.realpath(root.path)): root.path for root in reversed(_local(roots))}
         return {root: named[root] for root in _real(roots) if root not in self.by_root}
 
     def with_added(self, folders: Iterable[WorkspaceFolder], roots: Collection[Root]) -> WorkspaceFolders:
-        """Returns these folders with the added ones; those of `roots` that are elsewhere are recorded."""
+        """Returns these folders and the added ones, and records those of `roots` that are not on this machine."""
         elsewhere = (root for root in roots if isinstance(root, NotHere))
         by_root = {**self.by_root, **{folder.root: folder for folder in folders}}
         return WorkspaceFolders(by_root, (*self.elsewhere, *elsewhere))
@@ -171,16 +171,16 @@ class WorkspaceFolders:
         return self.containing(Path(os.path.realpath(path))) if path else None
 
     def document(self, buffer: Buffer | None) -> FolderDocument | None:
-        """Returns a buffer as a document of its folder; None where it is in none."""
+        """Returns a buffer as a document of its folder, or None if it is in no folder."""
         folder = self.containing(buffer.path) if buffer is not None else None
         if buffer is None or folder is None:
             return None
         return FolderDocument(folder, buffer.path.relative_to(folder.root).as_posix(), buffer.uri, buffer.text)
 
     def named(self, folder: str | None) -> WorkspaceFolder:
-        """Returns the folder of this path or `file:` URI; for None, the only one.
+        """Returns the folder of this path or `file:` URI, or the only open folder for None.
 
-        Raises RemitError where it is not open, or none was named although there are several.
+        Raises RemitError if that folder is not open, or if `folder` is None and not exactly one is open.
         """
         if not self.by_root:
             raise self.none_open()
@@ -195,7 +195,7 @@ class WorkspaceFolders:
         return found
 
     def none_open(self) -> RemitError:
-        """Returns the error where no folder is open on this machine."""
+        """Returns the error for the case that no folder is open on this machine."""
         return self.elsewhere[0].error() if self.elsewhere else _no_folder()
 
     @property
@@ -209,7 +209,7 @@ class WorkspaceFolders:
         return self.first.root if self.first is not None else None
 
     def root_of(self, path: Path) -> Path | None:
-        """Returns the root of the folder that contains a file; of the first one where none does."""
+        """Returns the root of the folder that contains a file, or the first folder's root if none contains it."""
         folder = self.containing(Path(os.path.realpath(path)))
         return folder.root if folder is not None else self.first_root
 

@@ -1,4 +1,4 @@
-"""What was decided and by which rules, as commands: the value is JSON, for views of an editor (LSP-11)."""
+"""Commands that return decisions, and the rules that made them, as JSON for an editor's views (LSP-11)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 KEYS = "decision?, tool?, rule?, session?, limit?, "
 MOST = 5_000
 SHOWN = 200
-"""Calls that are listed, unless it is said otherwise."""
+"""How many calls are listed by default."""
 
 
 async def query_audit(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.audit.query [{decision?, tool?, rule?, session?, limit?, …}]`.
 
-    The value is a list of the last calls that fit, newest first: each with the record that was made before it ran, and
-    with `failed` and `came_to` once it has ended.
+    The value lists the last calls that match, newest first: each is the record made before the call ran, with `failed`
+    and `came_to` once the call has ended.
     """
     asked = read_asked(connection, params, KEYS)
     wanted = AuditFilter(
@@ -48,7 +48,7 @@ async def query_audit(connection: Connection, params: lsp.ExecuteCommandParams) 
 
 async def list_rules(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.policy.rules [{last?, …}]`. The value has each rule with its place, how often it decided in the last
-    calls, and why it never can."""
+    calls, and the reason if it never can decide."""
     asked = read_asked(connection, params, "last?, ")
     settings = _settings(connection, asked)
     return (await asyncio.to_thread(count_rules, settings, _count(asked, "last", CALLS))).json
@@ -56,7 +56,7 @@ async def list_rules(connection: Connection, params: lsp.ExecuteCommandParams) -
 
 async def preview_policy(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     """Runs `remit.policy.preview [{uri, last?, …}]`: judges the last calls by the text of an open policy file, saved or
-    not (EDI-12). The value has the calls that would be decided otherwise."""
+    not (EDI-12). The value has the calls whose decision would differ."""
     asked = read_asked(connection, params, "last?, ")
     settings = _settings(connection, asked)
     text = _open_policy(connection, asked, settings)

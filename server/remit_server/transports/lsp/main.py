@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-# Importing lsprotocol creates some 90,000 objects that live as long as the process: collecting meanwhile wastes time.
+# Importing lsprotocol creates some 90,000 objects that are never freed, so collecting garbage meanwhile wastes time.
 gc.disable()
 from remit_server import streams  # noqa: E402
 from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
@@ -41,11 +41,11 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
     """Serves one client. Returns the exit code: 0 after `shutdown` and `exit`, 1 when it disconnected.
 
     `tcp` is `HOST:PORT` on the loopback interface, for debugging. Raises SetupError for any other address, and OSError
-    when it cannot be listened on.
+    if the server cannot listen on it.
     """
     handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines("[remit]"))
-    handler.setLevel(logging.WARNING)  # the log file may take more
+    handler.setLevel(logging.WARNING)  # the log file may take lower levels too
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     server = build_server(open_runtime)
     if tcp is None:
@@ -56,7 +56,10 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
 
 
 async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
-    """Transfers messages until the client disconnects; then cancels what runs and closes the runtime."""
+    """Handles messages until the connection ends; then cancels running handlers and closes the runtimes.
+
+    Returns the exit code.
+    """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 
@@ -80,7 +83,7 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
     server.rpc.set_writer(writer)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_IGN:
-            continue  # by `nohup`
+            continue  # `nohup` has the process ignore it
         with suppress(ValueError, RuntimeError):  # not the main thread: its owner handles the signals
             loop.add_signal_handler(number, end, 128 + number)
     async with answering_pings():
@@ -94,7 +97,9 @@ async def _converse(server: RemitServer, in_fd: int, out_fd: int) -> int:
 
 
 def _accept_one(address: str) -> socket.socket:
-    """Waits for the one client; a second one is refused. One that does not begin with a message is disconnected."""
+    """Waits for one client and returns its socket; later ones are refused. A client of another user, or one whose first
+    bytes begin no message, is disconnected.
+    """
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     if host not in _LOOPBACK or not port.isdigit() or int(port) > 65535:
@@ -112,7 +117,7 @@ def _accept_one(address: str) -> socket.socket:
 
 
 def _why_refused(connection: socket.socket) -> str | None:
-    """Returns why no client is to be served here (LSP-17); its user is looked up before a byte of it is read."""
+    """Returns why the client is refused, or None if it is served (LSP-17). Its user is checked before its bytes."""
     if not is_own_user(connection):
         return "it is not known to be a process of the server's own user"
     return None if _begins_with_a_message(connection) else "it did not begin with the header of a message"

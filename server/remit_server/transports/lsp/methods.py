@@ -1,6 +1,6 @@
-"""The server's methods besides the protocol's own, as a table: the handler, and what it gets.
+"""The table of the server's methods, without those that `RemitProtocol` handles itself.
 
-`Changes` gets the connection; `Reads` gets a frozen snapshot, and cannot change it.
+A handler in `Changes` gets the connection; one in `Reads` gets a frozen snapshot, and can change nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from remit_server.transports.lsp.rpc.custom_methods import (
 )
 
 Bound: TypeAlias = Callable[[Any], Any]
-"""A handler with everything bound but the params; a coroutine function where the handler is one."""
+"""A handler with everything bound but the params; a coroutine function if the handler is one."""
 
 
 @dataclass(frozen=True, slots=True)

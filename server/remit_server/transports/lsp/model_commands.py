@@ -1,4 +1,4 @@
-"""The models to choose from, and the choice of one, as commands for every client of LSP (EDI-06, MOD-26, MOD-27)."""
+"""Commands that list models and choose one, for every LSP client (EDI-06, MOD-26, MOD-27)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 
 async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.model.list [{workspace_folder?, uri?}]`: looks for models on this machine, because it is asked to.
+    """Runs `remit.model.list [{workspace_folder?, uri?}]`: looks for models on this machine, which is done on request
+    only.
 
-    The value has of each its `reference`, `about`, whether it is `configured` and `usable`, the `problem` where it is
-    not, and the host that messages to it are `sent_to`. One that is not `whole` needs a model's name behind it.
+    The value has for each model its `reference`, `about`, whether it is `configured` and `usable`, the `problem` if it
+    is not usable, and the host that its messages are `sent_to`. A reference that is not `whole` lacks a model's name.
     """
     asked = read_asked(connection, params)
     configured = Settings.from_environment(connection.folders.named(asked.about.folder).root).config.model
@@ -30,9 +31,10 @@ async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> 
 
 
 async def use(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.model.use [{reference, workspace_folder?, uri?}]`: tries one governed step, and keeps the model.
+    """Runs `remit.model.use [{reference, workspace_folder?, uri?}]`: tries the model with one governed step, and keeps
+    it in the person's configuration if it passes.
 
-    The value has what was `said` of it, whether it was `kept`, and the `problem` where it cannot be used.
+    The value has a message (`said`), whether the model was `kept`, and the `problem` if it cannot be used.
     """
     asked = read_asked(connection, params, "reference, ")
     reference = asked.text("reference")
@@ -42,7 +44,7 @@ async def use(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
     connected = await connect_model(reference, folder.root)
     problem = connected.report.problem
     if connected.file is not None:
-        await read_again(folder.slot)  # at once: the answer says that it counts
+        await read_again(folder.slot)  # at once, because the answer says that the model is in use
     return {
         "said": describe_connected(connected) if problem is None else f"{problem.what}: {problem.why}",
         "kept": connected.file is not None,

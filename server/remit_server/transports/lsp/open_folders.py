@@ -1,5 +1,5 @@
-"""The workspace folders of a connection, each with a runtime of its own, while they are open (LSP-06): policy and
-configuration count when they change on disk, which the editor is told (POL-11, CFG-05).
+"""Opens and closes the workspace folders of a connection, each with its own runtime (LSP-06). While a folder is open,
+changes of its policy and configuration on disk take effect, and the person is told (POL-11, CFG-05).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLOSE_S = 15.0
 
 
 def change_folders(connection: Connection, added: Collection[Root], removed: Collection[Root]) -> None:
-    """Opens and closes workspace folders. Turns that run in a closed one are cancelled."""
+    """Opens and closes workspace folders. The running turns of a closed folder are cancelled."""
     before = connection.folders
     connection.folders = before.without(removed)
     for folder in before:
@@ -45,7 +45,7 @@ def change_folders(connection: Connection, added: Collection[Root], removed: Col
 
 
 def attend_folders(connection: Connection, folders: Iterable[WorkspaceFolder], elsewhere: Iterable[NotHere]) -> None:
-    """Watches the policies of folders, and reports those that are not on this machine."""
+    """Watches the policy and configuration of `folders`, and warns of the folders `elsewhere`, on no disk here."""
     for folder in folders:
         connection.in_background(watch_own_files(connection, folder))
     for root in elsewhere:
@@ -62,7 +62,7 @@ async def close_folder(folder: WorkspaceFolder) -> None:
 
 
 def _make_folder(connection: Connection, root: Path, named: Path) -> WorkspaceFolder:
-    """Makes the folder of `root`, which the editor names `named`: absolute paths below that are paths of it too."""
+    """Makes the folder of `root`. The editor names it `named`, so absolute paths below `named` are paths of it too."""
     documents = EditorDocuments(root, connection.buffers, lambda request: put_edit(connection, request))
     code = EditorCode(connection, root)
 
@@ -77,7 +77,7 @@ def _make_folder(connection: Connection, root: Path, named: Path) -> WorkspaceFo
 
 
 async def watch_own_files(connection: Connection, folder: WorkspaceFolder) -> None:
-    """Watches the files of a folder's policy and configuration until cancelled, or the folder is closed."""
+    """Watches the files of a folder's policy and configuration until it is cancelled or the folder is closed."""
     await asyncio.to_thread(importlib.import_module, "remit_server.runtime.own_file_watcher")
     from remit_server.runtime.own_file_watcher import own_file_changes
 
@@ -93,30 +93,30 @@ async def watch_own_files(connection: Connection, folder: WorkspaceFolder) -> No
 
 
 async def reload_folder(connection: Connection, slot: RuntimeSlot) -> None:
-    """Has a folder's policy and configuration count as they are now, and tells what came of it."""
+    """Puts a folder's policy and configuration in force as they are now, and tells the person the outcome."""
     for notice in await read_again(slot):
         _tell(connection, notice)
 
 
 async def runtime_of_turn(connection: Connection, folder: WorkspaceFolder) -> AgentRuntime:
-    """Returns the folder's runtime with policy and configuration as they are on disk: the turn may begin before the
-    watcher hears of a change. Raises RemitError."""
+    """Returns the folder's runtime, with policy and configuration as they are on disk now, because a turn may begin
+    before the watcher notices a change. Raises RemitError."""
     if folder.slot.opened is not None:
         await reload_folder(connection, folder.slot)
     return await folder.slot.get()
 
 
 async def read_again(slot: RuntimeSlot) -> Sequence[Notice]:
-    """Reads the files again. Returns the outcome, where it is new.
+    """Reads policy and configuration again. Returns the notices for the person; none if the outcome is not new.
 
-    A runtime that was not opened yet reads the files when it is; one that failed to open is opened now, if possible.
+    A runtime that was never requested reads the files when it opens; one that failed to open is tried again now.
     """
     from remit_server.errors import RemitError
     from remit_server.runtime.ports import Notice
 
     if slot.unopened:
         return ()
-    await slot.settle()  # whoever asked for it is told of its failure: that is not news
+    await slot.settle()  # the caller that started this opening is told of its failure, so it is not new here
     before = slot.failure
     try:
         runtime = await slot.get()

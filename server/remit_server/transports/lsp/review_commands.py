@@ -1,5 +1,5 @@
-"""What waits for an answer, answered part by part: commands for every client (LSP-09), and behind the requests of those
-that draw it themselves (LSP-14)."""
+"""Answers to waiting questions about changes, part by part: commands for every client (LSP-09), and functions for the
+requests of clients that draw the questions themselves (LSP-14)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ _SHOWN_S = 10.0
 
 
 async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.review.list [{…}]`. Returns what waits, with its hunks: `line` is the first changed one."""
+    """Runs `remit.review.list [{…}]`. Returns the waiting reviews with their hunks; `line` is a hunk's first changed
+    line.
+    """
     asked = read_asked(connection, params)
     return [each.model_dump(mode="json") for each in list_waiting(connection, asked.about.folder)]
 
 
 async def show(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.review.show [{approval_id?, …}]`. Opens the whole question as a document, else in a message."""
+    """Runs `remit.review.show [{approval_id?, …}]`. Shows the whole question as a document, or else in a message."""
     review = find_review(connection, read_asked(connection, params, KEYS).text("approval_id"))
     if not await _show_document(connection, review):
         connection.show(lsp.MessageType.Info, question_text(review.question))
@@ -62,13 +64,13 @@ async def toggle(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
 
 
 async def accept(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.review.accept [{approval_id?, …}]`. Allows once what is not left out; returns the receipt."""
+    """Runs `remit.review.accept [{approval_id?, …}]`. Allows once the parts not left out; returns the receipt."""
     review = find_review(connection, read_asked(connection, params, KEYS).text("approval_id"))
     return give(connection, _answer(params.command, review, "allow")).model_dump(mode="json")
 
 
 async def reject(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.review.reject [{approval_id?, comment?, …}]`. Denies all of it; returns the receipt."""
+    """Runs `remit.review.reject [{approval_id?, comment?, …}]`. Denies the whole question; returns the receipt."""
     asked = read_asked(connection, params, KEYS + "comment?, ")
     review = find_review(connection, asked.text("approval_id"))
     answer = _answer(params.command, review, "deny", comment=asked.text("comment"))
@@ -76,13 +78,13 @@ async def reject(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
 
 
 def list_waiting(connection: Connection, folder: str | None) -> list[WaitingReview]:
-    """Returns what waits in this workspace folder, in all where it is None."""
+    """Returns the waiting reviews of this workspace folder, or of all folders for None."""
     found = [each for each in connection.reviews.values() if folder in {None, str(each.root)}]
     return [describe_review(connection, each) for each in found]
 
 
 def find_review(connection: Connection, approval_id: str | None) -> Review:
-    """Returns the review that is meant; without an id, the only one. Raises ToolError (`not_found`)."""
+    """Returns the waiting review with this id, or the only one for None. Raises ToolError (`not_found`)."""
     found = [each for each in connection.reviews.values() if approval_id in {None, each.question.approval_id}]
     if len(found) == 1:
         return found[0]
@@ -137,7 +139,9 @@ def describe_parts(review: Review) -> ReviewHunks:
 def _answer(
     subject: str, review: Review, decision: Literal["allow", "deny"], comment: str | None = None
 ) -> ApprovalAnswer:
-    """Returns the answer, by what was left out so far. Raises the error for invalid params for a comment too long."""
+    """Returns the answer to a review; with `allow`, the parts left out so far stay out. Raises the error for invalid
+    params if the comment is too long.
+    """
     left_out = [{"path": part.path, "hunk": part.hunk, "comment": said} for part, said in review.left_out.items()]
     answer = {
         "approval_id": review.question.approval_id,
@@ -154,7 +158,9 @@ def _dump(connection: Connection, review: Review) -> Json:
 
 
 async def _show_document(connection: Connection, review: Review) -> bool:
-    """Shows the whole question as a document: one of the server's own where the client reads those, else a file."""
+    """Shows the whole question as a virtual document if the client reads those, else as a file. Returns whether the
+    client showed it.
+    """
     name = review.question.approval_id
     if connection.client.reads_virtual_documents:
         return await connection.open_document(question_uri(name), _SHOWN_S)

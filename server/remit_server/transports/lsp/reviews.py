@@ -1,4 +1,4 @@
-"""What waits for a person's answer, and what of it they leave out so far (LSP-09)."""
+"""The waiting questions about changes, each with the parts that the person leaves out so far (LSP-09)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ if TYPE_CHECKING:  # slow to import
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A question with changes, in the workspace folder `root`; `left_out` has the person's words for each part.
+    """A question about changes in the workspace folder `root`; `left_out` has the parts left out, each with a comment.
 
-    `opened` holds the documents that show it, which go with it; `drawn` says that the client draws it itself.
+    `opened` holds the files that show the question, and removes them at its end; `drawn` says that the client draws the
+    question itself.
     """
 
     question: ApprovalRequired
@@ -29,17 +30,17 @@ class Review:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What can be taken one by one; nothing where the question has one part only."""
+        """The parts that can be taken one by one; none if the question can only be answered as a whole."""
         return parts_of(self.question)
 
     @property
     def taken(self) -> int:
-        """How many parts are not left out."""
+        """The number of parts that are not left out."""
         return len(self.parts) - len(self.left_out)
 
 
 def toggled(review: Review, part: Part, comment: str | None) -> Review:
-    """Returns the review with a part left out, or taken again; with a comment it is left out in any case."""
+    """Returns the review with a part left out, or taken again. With a comment, the part is left out in any case."""
     left = dict(review.left_out)
     if part in left and comment is None:
         del left[part]

@@ -49,11 +49,11 @@ class RemitServer(LanguageServer):
 
     @property
     def rpc(self) -> RemitProtocol:
-        """The protocol, with its own class."""
+        """The protocol of this connection, typed as `RemitProtocol`."""
         return cast("RemitProtocol", self.protocol)
 
     def connect(self, client: Client, roots: Collection[Root], process_id: int | None) -> None:
-        """Stores the client, and opens its workspace folders."""
+        """Stores the client, adds its workspace folders, and watches its process."""
         self.connection.client = client
         self.connection.buffers.encoding = self.connection.own_files.encoding = client.encoding
         change_folders(self.connection, roots, ())
@@ -82,17 +82,17 @@ class RemitServer(LanguageServer):
         await asyncio.gather(*(close_folder(folder) for folder in self.connection.folders))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Logs a defect: a person cannot act on it."""
+        """Logs a defect. It is not shown, because the person could do nothing about it."""
         logger.error("%s", source.__name__, exc_info=error)
 
     async def _get_ready(self) -> None:
-        """Imports the modules of the first request, then watches the policies' files."""
+        """Imports the modules that the first request needs, then watches the folders' policy and configuration."""
         await _import_in_threads(_WARM)
         self.connection.ready = True
         attend_folders(self.connection, self.connection.folders, self.connection.folders.elsewhere)
 
     async def _watch(self, process_id: int) -> None:
-        """Ends the server when the client's process has ended: its pipe may be held open by a child process."""
+        """Ends the server when the client's process has ended, because a child process may hold its pipe open."""
         while _is_alive(process_id):  # noqa: ASYNC110  # another process's end cannot be awaited
             await asyncio.sleep(_CLIENT_CHECK_S)
         logger.warning("the client's process is gone")

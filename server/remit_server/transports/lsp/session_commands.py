@@ -1,4 +1,4 @@
-"""Sessions as commands, for every client of LSP (SES-04, SES-05): the value is JSON, and nothing in a session runs."""
+"""Commands for sessions, for every LSP client (SES-04, SES-05). They return JSON, and rerun nothing of a session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def _found(connection: Connection, asked: Asked) -> tuple[SessionFolder, S
 
 
 async def new(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.session.new []`: commands that name no session begin another one."""
+    """Runs `remit.session.new []`: commands that name no session use a new one from now on."""
     read_asked(connection, params)
     connection.session = new_session_id()
     return {"session_id": connection.session}
@@ -53,9 +53,9 @@ async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> 
 
 
 async def load(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.session.load [{session?, …}]`: commands that name no session go on with this one.
+    """Runs `remit.session.load [{session?, …}]`: commands that name no session continue this one from now on.
 
-    The value has its `summary` and its `records`.
+    The value has the session's `summary` and `records`.
     """
     folder, session = await _found(connection, read_asked(connection, params, "session?, "))
     records = await asyncio.to_thread(folder.read, session)
@@ -67,7 +67,7 @@ async def load(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
 
 
 async def rename(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
-    """Runs `remit.session.rename [{session?, name, …}]`; the value is its SessionSummary."""
+    """Runs `remit.session.rename [{session?, name, …}]`; the value is the session's SessionSummary."""
     asked = read_asked(connection, params, "session?, name, ")
     name = asked.need("name")
     folder, session = await _found(connection, asked)

@@ -1,4 +1,4 @@
-"""What a model can be asked to do with a piece of code, as a table for code actions and commands (LSP-10); pure."""
+"""The table of what a model can be asked to do with a piece of code, for code actions and commands (LSP-10); pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Ability: TypeAlias = Literal["rename", "explain", "edit"]
-"""The contract's type, which is slow to import."""
+"""A copy of the contract's type, because the contract is slow to import."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One row: what an editor offers, as which kind, what the model needs for it, and its words for a piece of code."""
+    """One row: the title and the kind of a code action, the ability that the model needs, and the request to the model,
+    with `{}` for the piece of code.
+    """
 
     title: str
     kind: str
@@ -45,7 +47,7 @@ PROBLEM_TASKS: Mapping[str, Task] = {
     "remit.fix": TASKS["remit.fix"],
     "remit.explain": Task("Explain with Remit", "quickfix.remit.explain", "explain", "explain {}"),
 }
-"""Those about what the editor shows of the code. Its words come from the code: the model reads them as data."""
+"""The tasks about the editor's diagnostics. Their texts come from the code, so the model gets them as data."""
 
 
 def name_in(name: str, path: str) -> str:
@@ -64,11 +66,11 @@ def problem_at(path: str, first: int, last: int) -> str:
 
 
 def with_problems(text: str, path: str) -> str:
-    """Returns a line of the chat that takes along, as data, what the editor shows of a file."""
+    """Returns a chat line that attaches the editor's diagnostics of a file as data."""
     word = f"diagnostics:{path}"
     return f'{text} @"{word}"' if any(map(str.isspace, word)) else f"{text} @{word}"
 
 
 def describe_task(task: Task, piece: str) -> str:
-    """Returns the words for the model."""
+    """Returns the request to the model for a piece of code."""
     return task.words.format(piece)

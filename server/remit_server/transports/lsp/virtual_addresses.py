@@ -1,8 +1,8 @@
-"""The addresses of documents that are on no disk (LSP-14); pure.
+"""The addresses of virtual documents, which are no files (LSP-14); pure.
 
-`remit-review:/ID/question.diff` is a whole question, `remit-review:/ID/before/PATH` and `…/after/PATH` a file's text as
-it is and as it would be with what is taken so far. `remit-audit:/NUMBER` tells of a call as `remit audit why` does;
-where several folders are open, `?workspace_folder=…` names one.
+`remit-review:/ID/question.diff` is a whole question. `remit-review:/ID/before/PATH` is a file's present text, and
+`…/after/PATH` its text with the parts taken so far. `remit-audit:/NUMBER` describes a call as `remit audit why` does;
+if several folders are open, `?workspace_folder=…` names one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def file_uri(approval_id: str, side: Side, path: str) -> str:
 
 
 def parse_address(uri: str) -> QuestionDocument | FileDocument | CallDocument | None:
-    """Returns which document an address means, in any percent-encoding; None where it means none."""
+    """Returns the document that an address names, in any percent-encoding, or None if it names none."""
     try:
         parts = urlsplit(uri)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Runs what a client calls, each call as a turn of its session, through the one dispatcher (TRN-21, TRN-22).
+"""Runs a client's calls, each as a turn of the client's session, through the one dispatcher (TRN-21, TRN-22).
 
-The turn belongs to no request: where the person has to be asked by the newer era, the request ends with the question,
-and the next one goes on with the turn.
+A turn can outlive a request. If the person has to be asked in the newer era of the protocol, the question is the answer
+to the request, and the client's next request goes on with the turn.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from remit_server.transports.mcp.offered import INTENT, Offered
 log = logging.getLogger(__name__)
 
 CALL = "remit/call"
-"""Where a result says what the audit log calls it, and who decided."""
+"""The metadata key of a result under which it names its call in the audit log, and the decision."""
 HOW_TO_DECLARE = f"declare the intent first: by `{SELECT_INTENT}`, or by the argument `{INTENT}` of the call"
 MOST_AT_ONCE = 50
-"""Calls of clients without sessions that run, or wait for an answer."""
+"""The most calls of clients without sessions that can run or wait for an answer at the same time."""
 Answer = mcp.CallToolResult | mcp.InputRequiredResult
 
 
@@ -61,7 +61,7 @@ class TurnAsked(Arguments):
 
 @dataclass(slots=True)
 class _Seen:
-    """What a request has seen of its turn."""
+    """The events of a turn that a request needs for its answer."""
 
     result: ToolResultEvent | None = None
     declared: IntentSelected | None = None
@@ -69,7 +69,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a turn waits: for the answer to this question, which is its event number `seq`."""
+    """Where a turn waits: for the answer to `question`, which is the turn's event number `seq`."""
 
     session: str
     turn: str
@@ -79,7 +79,8 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls of one server, of tools that it has `offered`. Without `asks` what would be asked is denied."""
+    """Runs the calls of one server's clients to the `offered` tools. Without `asks`, a call that needs approval is
+    denied."""
 
     runtime: AgentRuntime
     asks: bool
@@ -88,13 +89,13 @@ class Calls:
     _last: dict[str, TurnStream] = field(default_factory=dict[str, TurnStream])
     """The last turn of each session that clients share."""
     _brought: dict[str, asyncio.Future[object]] = field(default_factory=dict[str, "asyncio.Future[object]"])
-    """What clients bring for open questions."""
+    """The answers that clients bring to open questions, by approval id."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_turns", TurnStreams(self.runtime))
 
     async def call(self, name: str, given: Mapping[str, JsonValue], client: McpClient, exchange: McpExchange) -> Answer:
-        """Runs a call of one of Remit's tools. Raises RemitError where it was no turn."""
+        """Runs a call of one of Remit's tools. Raises RemitError if the turn was refused."""
         known = self.offered().get(name)
         part = _parse_call(name, given, client, brings=known is not None and known.takes_intent)
         request = RunRequest(
@@ -106,7 +107,7 @@ class Calls:
         return await self._begin(name, request, client, exchange)
 
     async def run_turn(self, asked: TurnAsked, client: McpClient, exchange: McpExchange) -> Answer:
-        """Hands a request to Remit's own agent. Raises RemitError where it was no turn."""
+        """Hands a request to Remit's own agent. Raises RemitError if the turn was refused."""
         request = RunRequest(
             session_id=f"{client.session}.{asked.conversation}",
             turn_id=asked.turn or uuid.uuid4().hex[:12],
@@ -116,8 +117,8 @@ class Calls:
         return await self._begin(None, request, client, exchange)
 
     async def go_on(self, name: str | None, state: str, client: McpClient, exchange: McpExchange) -> Answer:
-        """Takes what the person said to a question, and goes on with its turn. Raises RemitError where there is none
-        any more, and MCPError for a state of another client."""
+        """Takes the person's answer to a question, and follows its turn further. Raises RemitError if that turn is
+        gone, and MCPError for the state of another client."""
         place = _Place(**json.loads(state))
         if not client.owns(place.session):
             raise MCPError(mcp.INVALID_PARAMS, "Invalid or expired requestState")
@@ -138,12 +139,12 @@ class Calls:
         return await self._follow(name, turn, 0, client, exchange)
 
     async def reload(self) -> None:
-        """Has policy, configuration and tools count as their files are now."""
+        """Puts policy, configuration and tools in force as their files are now."""
         for notice in await self.runtime.reload():
             log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
 
     def _free(self, client: McpClient) -> str:
-        """Returns a session in which no turn runs. Raises RemitError where there are too many that do."""
+        """Returns the id of a session in which no turn runs. Raises RemitError if turns run in all of them."""
         names = (f"{client.session}.{number}" for number in range(1, MOST_AT_ONCE + 1))
         free = next((name for name in names if name not in self._last or self._last[name].ended), None)
         if free is None:
@@ -157,7 +158,7 @@ class Calls:
         return FormAsker(self._wait_for if exchange.modern else exchange.put, client.shared)
 
     async def _wait_for(self, question: ApprovalRequired, form: Form) -> object:
-        """Waits for what a later request of the client brings: the form is in the answer to this one."""
+        """Waits for the answer that a later request brings. The form itself is in the answer to the present request."""
         del form
         try:
             return await self._brought_to(question.approval_id)
@@ -175,7 +176,7 @@ class Calls:
     async def _follow(
         self, name: str | None, turn: TurnStream, after: int, client: McpClient, exchange: McpExchange
     ) -> Answer:
-        """Tells of a turn until it ends, or until somebody has to be asked by the answer to this request."""
+        """Sends a turn's events until the turn ends, or until the answer to this request has to ask the person."""
         seen = _Seen()
         try:
             async with aclosing(turn.after(after)) as events:
@@ -194,7 +195,7 @@ class Calls:
         return _of_turn(result) if name is None else self._of_call(name, seen, result, client)
 
     def _of_call(self, name: str, seen: _Seen, result: RunResult, client: McpClient) -> mcp.CallToolResult:
-        """Returns how a call ended, as the model of the client reads it."""
+        """Returns the result of a call, for the client's model to read."""
         ended = seen.result
         if ended is None and name == SELECT_INTENT and seen.declared is not None:
             client.declared = IntentState(seen.declared.intent, seen.declared.work_item)
@@ -218,7 +219,7 @@ class Calls:
     def _put(
         self, question: ApprovalRequired, client: McpClient, exchange: McpExchange
     ) -> mcp.InputRequiredResult | None:
-        """Returns the answer that asks; None where the question is put otherwise, or is answered."""
+        """Returns the answer that asks the question, or None if it is asked in another way or is no longer open."""
         if not exchange.modern or not self.runtime.asked(question.approval_id):
             return None
         try:
@@ -237,8 +238,8 @@ class Calls:
 
 
 def _parse_call(name: str, given: Mapping[str, JsonValue], client: McpClient, *, brings: bool) -> CallInput:
-    """Returns a call of another agent's model, with the intent that it brings, if it may, else the one declared before.
-    Raises RemitError for what is none."""
+    """Returns a call of another agent's model. Its intent is the one in the arguments, if the tool allows that, or else
+    the one declared before. Raises RemitError if the call is invalid."""
     arguments = {key: value for key, value in given.items() if key != INTENT or not brings}
     brought = given.get(INTENT) if brings else None
     kept = IntentState() if name == SELECT_INTENT else client.declared
@@ -262,7 +263,7 @@ def _parse_call(name: str, given: Mapping[str, JsonValue], client: McpClient, *,
 
 
 def _how(ended: ToolResultEvent, error: ErrorPayload) -> str:
-    """Returns what helps here: the gate and the desk speak to models and persons of ours."""
+    """Returns the fix for a client's model, because an error's own fix is written for Remit's model and person."""
     if error.code is ErrorCode.APPROVAL_UNAVAILABLE and HOW_TO_ALLOW not in error.fix:
         return HOW_TO_ALLOW
     intents = ended.data.get("intents")
@@ -291,7 +292,7 @@ def refuse(error: ErrorPayload, more: str = "", noted: Mapping[str, object] | No
 
 
 def describe(error: ErrorPayload) -> str:
-    """Returns an error in words."""
+    """Returns an error and its fix as text."""
     return f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}"
 
 

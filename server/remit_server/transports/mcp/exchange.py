@@ -1,7 +1,7 @@
-"""One request of a client as the SDK hands it over: its era, who sent it, and what can be sent meanwhile (TRN-20).
+"""One request as the SDK passes it on: the era of its protocol, its client, and what can be sent meanwhile (TRN-20).
 
-Questions are forms, which a client puts to its person: all of what would be done, and what may be answered (TRN-22).
-Anything but a clear yes is a no; where not all of it can be shown, nobody is asked.
+Questions are forms that a client shows to its person: all that would be done, and the possible answers (TRN-22).
+Anything but a clear yes is a no. If a form cannot show all of it, nobody is asked.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ from remit_server.harness.ports import AskingStyle, CannotAsk
 from remit_server.transports.mcp.clients import Clients, McpClient
 
 EVENT = "remit/event"
-"""Where a progress notification has the event that it tells of."""
+"""The metadata key of a progress notification under which its event is."""
 _MOST_NAME = 60
 _MOST_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class McpExchange:
-    """One request and its way back."""
+    """One request, and the means to send to its client."""
 
     ctx: ServerRequestContext[Any, Any]
     responses: Mapping[str, object] | None = None
-    """What the client brings for questions, by their ids."""
+    """The client's answers to questions, by approval id."""
 
     @property
     def modern(self) -> bool:
-        """Whether the server asks by what it answers, and the client comes back: since 2026-07-28."""
+        """Whether the protocol is of the newer era, since 2026-07-28: the server asks by the answer to a request, and
+        the client brings the person's answer with its next request."""
         return self.ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     @property
     def can_ask(self) -> bool:
-        """Whether the client has announced forms, and can be sent one."""
+        """Whether the client has announced that it shows forms, and can be sent one."""
         known = self.ctx.session.client_capabilities
         asked = None if known is None else known.elicitation
         if asked is None or (asked.form is None and asked.url is not None):
@@ -60,14 +61,15 @@ class McpExchange:
         return visible(f"{known.client_info.name} {known.client_info.version}"[:_MOST_NAME], "show")
 
     def client(self, clients: Clients) -> McpClient:
-        """Returns who sent it: the other end of the pipe, or a session of HTTP, of which the newer era has none."""
+        """Returns the client that sent the request: the one on the pipe, the one of an HTTP session, or the shared
+        client if there is no session, as always in the newer era."""
         if self.ctx.request is None:
             return clients.find(None)
         session = None if self.modern else self.ctx.request.headers.get("mcp-session-id")
         return clients.shared() if session is None else clients.find(session)
 
     async def tell(self, event: AgentEvent) -> None:
-        """Sends an event as progress, where the client asked for that; waits where it reads slowly."""
+        """Sends an event as progress, if the client asked for progress. Waits if the client reads slowly."""
         token = progress_token_from_params(self.ctx.params)
         if token is None:
             return
@@ -82,14 +84,14 @@ class McpExchange:
         )
 
     async def put(self, question: ApprovalRequired, form: Form) -> object:
-        """Puts a form to the person, in the older era, and returns what came back. Raises MCPError or ValidationError
-        where nothing did."""
+        """Shows a form to the person, in the older era, and returns the client's answer. Raises MCPError or
+        ValidationError if there is no usable answer."""
         del question
         return await self.ctx.session.elicit_form(form.message, form.schema, related_request_id=self.ctx.request_id)
 
 
 def _in_words(event: AgentEvent) -> str:
-    """Returns what a person is shown of an event."""
+    """Returns an event as a short text for the person."""
     match event.kind:
         case "approval_required":
             return f"asks: {event.title}"
@@ -102,7 +104,7 @@ def _in_words(event: AgentEvent) -> str:
 
 
 MOST_SHOWN = 20_000
-"""Characters that a person can be expected to read in a form."""
+"""The most characters that a person can be expected to read in a form."""
 DENY = "Deny"
 ANSWERS: Mapping[Scope, str] = {
     Scope.ONCE: "Allow once",
@@ -123,13 +125,13 @@ class Form:
     schema: dict[str, Any]
 
     def request(self) -> mcp.ElicitRequest:
-        """Returns the same as a request of the protocol."""
+        """Returns the form as a request of the protocol."""
         return mcp.ElicitRequest(params=mcp.ElicitRequestFormParams(message=self.message, requested_schema=self.schema))
 
 
 def make_form(question: ApprovalRequired, *, once: bool) -> Form:
-    """Returns the form of a question; with `once` no answer stands for a session. Raises CannotAsk where it is too
-    long."""
+    """Returns the form of a question; with `once`, no answer for the whole session is offered. Raises CannotAsk if the
+    question is too long."""
     text = question_text(question)
     if len(text) > MOST_SHOWN:
         why = f"it needs approval, and the question has {len(text)} characters: more than a form has room for"
@@ -153,8 +155,8 @@ def make_form(question: ApprovalRequired, *, once: bool) -> Form:
 
 
 def read_answer(question: ApprovalRequired, given: object, *, once: bool) -> ApprovalAnswer:
-    """Returns what a client's answer to the form means. Raises CannotAsk where the form was closed without one, as a
-    client does that has nobody to ask."""
+    """Returns the approval answer that a client's answer to the form means. Raises CannotAsk if the form was closed
+    without an answer, because a client that has nobody to ask does that."""
     if isinstance(given, mcp.ElicitResult) and given.action == "cancel":
         raise CannotAsk("not done", "it needs approval, and the question was closed without an answer", HOW_TO_ALLOW)
     content = given.content or {} if isinstance(given, mcp.ElicitResult) and given.action == "accept" else {}
@@ -175,14 +177,14 @@ def _offered(question: ApprovalRequired, *, once: bool) -> list[Scope]:
 
 @dataclass(frozen=True, slots=True)
 class FormAsker:
-    """Asks by forms: `put` brings one to the person, and returns what came back."""
+    """Asks by forms: `put` shows a form to the person, and returns the client's answer."""
 
     put: Callable[[ApprovalRequired, Form], Awaitable[object]]
     once: bool
     style: AskingStyle = "callback"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Returns the person's answer. Raises CannotAsk where the client could not put the question."""
+        """Returns the person's answer. Raises CannotAsk if the client could not ask the question."""
         form = make_form(question, once=self.once)
         try:
             given = await self.put(question, form)

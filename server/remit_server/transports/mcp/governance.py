@@ -1,5 +1,6 @@
-"""What other agents may ask of policy and of the audit log: what would be decided, why a call was decided so, and what
-became of their own calls (TRN-23). Nothing here acts, and nothing tells an agent of what is not its own.
+"""Tools that answer other agents about policy and the audit log: what would be decided, why a call was decided so, and
+how their own calls ended (TRN-23). Nothing here acts, and the input and outcome of a call are shown only to its own
+client.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from remit_server.transports.mcp.clients import McpClient
 
 MOST_CALLS = 100
 _SHOWN = ("time", "tool_call_id", "tool_name", "intent", "policy_decision", "policy_rule_name", "failed", "came_to")
-"""What is listed of a call; `audit_why` has the rest."""
+"""The fields of a call that a list has; `audit_why` has the rest."""
 _ITS_OWN = ("input", "deny_reason", "outcome")
-"""What of a call only who made it may see."""
+"""The fields of a call that only the client that made it may see."""
 
 
 _IntentWord = Annotated[
@@ -71,7 +72,7 @@ class CallsWanted(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who asks, and what is in force."""
+    """The client that asks, and the policy and the settings in force."""
 
     client: McpClient
     policy: Policy
@@ -80,8 +81,8 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class GovernanceTool:
-    """A tool that tells: its arguments, and the answer as JSON, which may read files, and raises RemitError. What is
-    `of_session` tells of the client's session."""
+    """A tool that only answers: its arguments, and the function that returns the answer as JSON, which may read files
+    and raise RemitError. `of_session` says that it answers about the client's session."""
 
     title: str
     summary: str
@@ -91,7 +92,7 @@ class GovernanceTool:
 
 
 def explain_action(asked: ActionQuestion, asking: Asking) -> Mapping[str, Json]:
-    """Returns what policy decides on an action of this agent's. Raises ToolError for what is none."""
+    """Returns what policy would decide on an action of this agent. Raises ToolError if the fields make no action."""
     form = asked.model_dump(exclude_none=True) | {"caller_tags": sorted(tags_of("agent", asked.tool or ""))}
     try:
         return explain(asking.policy, *parse_question(form, asking.policy))

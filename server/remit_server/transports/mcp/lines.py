@@ -1,7 +1,7 @@
-"""MCP over a pipe: a message a line (TRN-20). The SDK's own reader bounds nothing, and answers nothing that is no
-message.
+"""MCP over a pipe, one message per line (TRN-20). The SDK's own reader is not used, because it has no limits and does
+not answer a line that is no message.
 
-How much a message may hold is checked before any of it is read as JSON (TRN-24).
+The size of a message and the number of its values are checked before it is read as JSON (TRN-24).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ MOST_BYTES = 4 << 20
 
 
 class Bounded:
-    """An application that gets no request with a body that is too long, or holds too many values."""
+    """Passes requests to an application, but refuses a body that is too long or holds too many values."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on, whole, or answers it with its refusal."""
+        """Passes a request on with its whole body, or answers it with a refusal."""
         body = bytearray()
         message: Message = {"more_body": scope["type"] == "http"}
         while message.get("more_body"):
@@ -55,11 +55,11 @@ class Bounded:
 
 
 _END_S = 5.0
-"""How long a client may take to read the last answers."""
+"""The seconds that a client may take to read the last answers."""
 
 
 def read_message(line: bytes | None) -> SessionMessage | mcp.JSONRPCError:
-    """Reads one message; else returns the error that is sent, which repeats nothing of it."""
+    """Returns the message in a line, or else the error to answer with, which repeats nothing of the line."""
     if line is None or len(line) > MOST_BYTES:
         return _error(mcp.INVALID_REQUEST, f"Message has more than {MOST_BYTES >> 20} MiB")
     if has_too_many_values(line):
@@ -72,7 +72,7 @@ def read_message(line: bytes | None) -> SessionMessage | mcp.JSONRPCError:
         message = mcp.jsonrpc_message_adapter.validate_python(given, by_name=False)
     except ValidationError:
         return _error(mcp.INVALID_REQUEST, "Invalid message")
-    # The SDK takes a request whose id is none for a notification, which nobody answers.
+    # The SDK takes a request with an invalid id for a notification, and would not answer it.
     if isinstance(message, mcp.JSONRPCNotification) and isinstance(given, dict) and "id" in given:
         return _error(mcp.INVALID_REQUEST, "Invalid message")
     return SessionMessage(message)
@@ -83,7 +83,7 @@ def _error(code: int, message: str) -> mcp.JSONRPCError:
 
 
 async def serve_lines(server: Server[Any], in_fd: int, out_fd: int, on_lost: Callable[[], None]) -> None:
-    """Serves one client until its input ends. `on_lost` is called where its end of the output is closed."""
+    """Serves one client until its input ends. `on_lost` is called if the client closes its end of the output."""
     to_server, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     sent, from_server = anyio.create_memory_object_stream[SessionMessage](0)
     writer = LineWriter(out_fd, on_lost)

@@ -1,4 +1,4 @@
-"""`remit mcp` as a process: one client on a pipe, or those that come to a port of this machine (TRN-20, TRN-25)."""
+"""`remit mcp` as a process: serves one client on a pipe, or clients at a port of this machine (TRN-20, TRN-25)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from remit_server.workspace.ports import NoDocuments
 
 @dataclass(frozen=True, slots=True)
 class McpOffer:
-    """What is offered: without `asks` what would be asked is denied, with `turns` there is `run_turn`."""
+    """What the server offers: without `asks`, a call that needs approval is denied; with `turns`, there
+    is `run_turn`."""
 
     settings: Callable[[], Settings]
     asks: bool

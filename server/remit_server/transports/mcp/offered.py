@@ -1,5 +1,5 @@
-"""The tools that a client is told of, by the tables of tools and intents, the person's own
-among them (TRN-21)."""
+"""The tools that are offered to a client, from the tables of tools and intents, with the person's own
+tools (TRN-21)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.spec import AnyTool
 
 INTENT = "intent"
-"""The argument that declares an intent with a call."""
+"""The argument by which a call declares its intent."""
 RUN_TURN = "run_turn"
 _DESTROYS = frozenset({Effect.WRITE, Effect.EXECUTE})
 
@@ -32,7 +32,7 @@ class Governed:
 
     @property
     def takes_intent(self) -> bool:
-        """Whether a call can bring its intent: a program of the person's own may have such an argument itself."""
+        """Whether a call can bring its intent as an argument, unless the tool has an argument of that name itself."""
         return INTENT not in self.tool.schema.get("properties", {})
 
 
@@ -40,7 +40,7 @@ Offered = Mapping[str, Governed]
 
 
 def governed_tools(tools: Mapping[str, AnyTool], matrix: Matrix, *, strict: bool) -> Offered:
-    """Returns the tools that another agent may call at all; those of the workflow only where it is enforced."""
+    """Returns the tools that another agent may call at all. Tools for strict mode only are among them with `strict`."""
     found: dict[str, Governed] = {}
     for name, tool in tools.items():
         leads = tool.workflow.strict_only
@@ -52,7 +52,7 @@ def governed_tools(tools: Mapping[str, AnyTool], matrix: Matrix, *, strict: bool
 
 
 def list_governed(governed: Offered, work_items: Sequence[str], *, declares: bool) -> list[mcp.Tool]:
-    """Returns them as the protocol lists tools, with the declaration of an intent first, where that is kept."""
+    """Returns the tools in the protocol's form. With `declares`, the tool that declares an intent comes first."""
     opened: dict[Intent, list[ToolSpec]] = {}
     for name, each in governed.items():
         for intent in each.intents:

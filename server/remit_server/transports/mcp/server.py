@@ -1,4 +1,4 @@
-"""What a client finds: which tools there are, and what a call comes to (TRN-20 to TRN-23)."""
+"""The MCP server of a runtime: lists its tools, and answers calls (TRN-20 to TRN-23)."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _LISTED_MS = 60_000
 def make_server(
     runtime: Runtime, settings: Callable[[], Settings], *, asks: bool, turns: bool
 ) -> Server[dict[str, Any]]:
-    """Returns the server of a runtime. Without `asks` what would be asked is denied; with `turns` whole requests are
-    taken for Remit's own agent."""
+    """Returns the server of a runtime. Without `asks`, a call that needs approval is denied; with `turns`, clients can
+    hand whole requests to Remit's own agent."""
     served = _Served(runtime, settings, asks=asks, turns=turns)
     server: Server[dict[str, Any]] = Server(
         "remit",
@@ -61,11 +61,11 @@ def make_server(
 
 
 _STATE_S = 24 * 3600.0
-"""How long a question's state is good for: longer than any question is open."""
+"""The seconds for which a question's state is valid, which is longer than any question is open."""
 
 
 async def _say_no_more(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Has no error of the protocol repeat what the client sent, or tell of what went wrong inside."""
+    """Replaces errors of the protocol that would repeat what the client sent, or describe an internal error."""
     try:
         return await call_next(ctx)
     except MCPError as error:
@@ -98,7 +98,7 @@ class _Served:
         return mcp.ListToolsResult(tools=listed)
 
     async def call_tool(self, ctx: Context, params: mcp.CallToolRequestParams) -> Answer:
-        """Runs a call, or says why not; what is no tool is an error of the protocol."""
+        """Runs a call, or returns why it was refused. Raises MCPError for an unknown tool."""
         exchange = McpExchange(ctx, params.input_responses)
         client = exchange.client(self._clients)
         try:
@@ -143,7 +143,8 @@ class _Served:
 
 
 def _telling(client: McpClient) -> Mapping[str, GovernanceTool]:
-    """Returns the tools that tell of policy and audit; who has no session has no calls of its own."""
+    """Returns the tools that answer about policy and audit. A client without a session has no calls of its own, so the
+    tools about these are left out."""
     return {name: row for name, row in GOVERNANCE_TOOLS.items() if not (client.shared and row.of_session)}
 
 
@@ -161,7 +162,8 @@ def _listed(name: str, title: str, summary: str, arguments: Any, *, reads: bool 
 
 
 def _unusable(form: Any, error: ValidationError) -> mcp.CallToolResult:
-    """Returns what is wrong with arguments, by the names that the tool has, and never by what was sent."""
+    """Returns a refusal that says what is wrong with the arguments. It has the tool's own names, never
+    what was sent."""
     known = error.errors(include_url=False, include_context=False, include_input=False)
     told = [
         f"`{found['loc'][0]}`: {found['msg'][:1].lower()}{found['msg'][1:]}"

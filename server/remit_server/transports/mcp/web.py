@@ -20,7 +20,7 @@ PATH = "/mcp"
 
 @asynccontextmanager
 async def open_app(server: Server[Any]) -> AsyncGenerator[ASGIApp]:
-    """Yields the application. What may come in is the guard's to say."""
+    """Yields the application. The guard in front of it decides which requests may come in."""
     manager = StreamableHTTPSessionManager(server, max_request_body_size=MOST_BYTES, max_sessions=KEPT_CLIENTS)
     async with manager.run():
         yield Bounded(Starlette(routes=[Route(PATH, StreamableHTTPASGIApp(manager))]))

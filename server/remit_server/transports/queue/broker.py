@@ -1,4 +1,4 @@
-"""One connection to the broker, which may go away and come back (TRN-35), and what has to be there on it."""
+"""One connection to the broker, which may be lost and come back (TRN-35), and the streams that must exist there."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from remit_server.transports.queue.names import INBOX, Names
 
 CONNECT_S = 10.0
 CALL_S = 5.0
-"""How long the broker may take to answer one request."""
+"""The seconds that the broker may take to answer one request."""
 KEPT_S = 7 * 24 * 3600
-"""How long events, and dead letters, are kept."""
+"""The seconds that events and dead letters are kept."""
 SAME_S = 120
-"""How long the broker knows a request that is sent twice."""
+"""The seconds within which the broker recognises a request that is sent twice."""
 MOST_AT_ONCE = 256
-"""Requests that all workers of a queue together may hold."""
+"""The most requests that all workers of a queue together may hold."""
 
 Role = Literal["worker", "client"]
 Tell = Callable[[str], None]
@@ -42,7 +42,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a broker is, and by what it is let in: at most one of a name with a password, a token, a file."""
+    """Where a broker is, and the credentials for it: a user with a password, a token, or a file, at most
+    one of them.
+    """
 
     url: str
     user: str | None = None
@@ -52,7 +54,7 @@ class Address:
 
 
 class Broker:
-    """A connection. `gone_s` is how long there has been none."""
+    """A connection to the broker. `gone_s` says for how long the connection has been lost."""
 
     def __init__(self, names: Names, tell: Tell) -> None:
         self.names, self._tell = names, tell
@@ -74,7 +76,7 @@ class Broker:
         return 0.0 if self._gone_since is None else time.monotonic() - self._gone_since
 
     async def connect(self, address: Address, role: Role) -> None:
-        """Connects. Raises SetupError where nobody answers, or what answers does not let this program in."""
+        """Connects. Raises SetupError if no broker answers, or if the broker does not let this program in."""
         options: dict[str, Any] = {
             "name": f"remit {role}",
             "inbox_prefix": f"{INBOX}remit-{role}",
@@ -108,7 +110,10 @@ class Broker:
         self._last_said = ""
 
     async def prepare(self, lease_s: float) -> None:
-        """Makes the streams and the workers' consumer, where they are not there. Raises SetupError."""
+        """Makes the streams and the workers' consumer if they do not exist.
+
+        Raises SetupError, also if the consumer has another lease.
+        """
         streams = (
             StreamConfig(
                 name=self.names.runs,
@@ -152,7 +157,7 @@ class Broker:
             raise SetupError(f"the queue `{self.names.queue}` cannot be used", why, fix)
 
     async def request(self, subject: str, data: bytes, timeout_s: float = CALL_S) -> bytes | None:
-        """Returns what somebody answers on a subject; None where nobody listens there, or answers in time."""
+        """Returns the answer to a request on a subject, or None if nobody listens there or answers in time."""
         try:
             answer = await self.client.request(subject, data, timeout=timeout_s)
         except (NoRespondersError, Error, OSError):
@@ -160,7 +165,7 @@ class Broker:
         return answer.data
 
     async def listen(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-        """Has messages on a subject taken; returns what ends that."""
+        """Passes the messages on a subject to `take`. Returns the function that ends this."""
         subscription = await self.client.subscribe(subject, cb=take)  # pyright: ignore[reportUnknownMemberType]
 
         async def end() -> None:
@@ -170,11 +175,11 @@ class Broker:
         return end
 
     async def close(self) -> None:
-        """Sends what waits to be sent, and leaves."""
+        """Sends the data that is still buffered, and closes the connection."""
         with contextlib.suppress(Error, OSError, TimeoutError):
             if self.client.is_connected:
                 await asyncio.wait_for(self.client.flush(2), timeout=3)
-        # The library asserts that it has begun to connect: it has not, where its credentials cannot be read.
+        # The library asserts that it has begun to connect, which is not so if the credentials cannot be read.
         with contextlib.suppress(Error, OSError, AssertionError):
             await self.client.close()
 
@@ -206,7 +211,7 @@ class Broker:
 
 
 def unreachable(seconds: float) -> RemitError:
-    """Returns the error of what waited in vain."""
+    """Returns the error for a broker that did not answer for so many seconds."""
     return RemitError(
         "the broker cannot be reached",
         f"it did not answer for {seconds:g} seconds",
@@ -218,7 +223,7 @@ def unreachable(seconds: float) -> RemitError:
 
 @asynccontextmanager
 async def connected(address: Address, names: Names, role: Role, tell: Tell) -> AsyncGenerator[Broker]:
-    """Yields a connection, and ends it. Raises SetupError."""
+    """Yields a connection, and closes it at the end. Raises SetupError."""
     broker = Broker(names, tell)
     if _is_in_the_clear(address.url):
         tell("what goes to this broker can be read on the way, unless it asks for TLS by itself: use tls://")
@@ -230,7 +235,7 @@ async def connected(address: Address, names: Names, role: Role, tell: Tell) -> A
 
 
 def _is_in_the_clear(url: str) -> bool:
-    """Returns whether what is sent to this address can be read on the way."""
+    """Returns whether others can read on the way what is sent to this address."""
     parts = urlsplit(url)
     return parts.scheme == "nats" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}
 
@@ -251,7 +256,7 @@ _BLOCK = re.compile(rb"-----BEGIN ([A-Z ]+)-----\s+(\S+)\s+-+END")
 
 
 def _read_credentials(file: Path) -> tuple[bytes, Ed25519PrivateKey]:
-    """Reads what `nsc` writes: a user's JWT, and the seed of its key. Raises SetupError."""
+    """Reads a file that `nsc` writes. Returns the user's JWT and private key. Raises SetupError."""
     what, fix = f"the credentials in `{file}` cannot be used", "give the file that `nsc generate creds` writes"
     try:
         found: dict[bytes, bytes] = dict(_BLOCK.findall(file.read_bytes()))

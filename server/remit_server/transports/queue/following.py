@@ -1,5 +1,6 @@
-"""The other side of a queue: a request is sent, a turn is followed from any event on, its questions are answered
-(TRN-36)."""
+"""The client's side of a queue: sends a request, follows a turn from any event on, and answers its
+questions (TRN-36).
+"""
 
 from __future__ import annotations
 
@@ -31,14 +32,16 @@ from remit_server.transports.queue.names import ERROR, INBOX, REQUEST, TurnKey, 
 from remit_server.transports.queue.turn_log import Portion, TurnReader, find_message, parse_event
 
 _LOOKS_S = (0.01, 0.05, 0.2, 1.0, 2.0)
-"""How long to wait before looking again, where nothing new was announced."""
+"""The seconds to wait before looking again, if no new message was announced."""
 SEND_S, NO_QUEUE_S = 30.0, 5.0
-"""How long a request is sent again: to a broker that does not answer, and to one that has no such queue."""
+"""For how many seconds a request is sent again, if the broker does not answer, and if it has no such queue."""
 _REUSED = "these ids were already used for another request"
 
 
 async def submit(broker: Broker, request: RunRequest) -> str:
-    """Sends a request, once however often it has to be sent; returns its digest. Raises RemitError."""
+    """Sends a request, and returns its digest. It is queued once, however often it has to be sent.
+    Raises RemitError.
+    """
     data = request.model_dump_json(exclude_none=True).encode()
     digest, subject = digest_of(data), broker.names.run(TurnKey(request.session_id, request.turn_id))
     began = time.monotonic()
@@ -60,8 +63,8 @@ async def submit(broker: Broker, request: RunRequest) -> str:
 
 @dataclass(slots=True)
 class Following:
-    """One turn, followed. `request` is the digest of what was asked for, where that is known; `result` is how the turn
-    ended, once that was read."""
+    """Follows one turn. `request` is the digest of its request, if known; `result` is how the turn ended, once that was
+    read."""
 
     broker: Broker
     key: TurnKey
@@ -70,8 +73,9 @@ class Following:
     result: RunResult | None = None
 
     async def batches(self, after: int) -> AsyncGenerator[Sequence[AgentEvent]]:
-        """Yields the events after that number as they come, until the turn has ended; an empty batch says that all
-        there is was read. Raises RemitError where the request was refused, or nothing comes for too long."""
+        """Yields the events after number `after` as they come, until the turn has ended. An empty batch says that all
+        present events were read. Raises RemitError if the request was refused, or if nothing comes for `patience_s`
+        seconds."""
         new = asyncio.Event()
 
         async def wake(message: Msg) -> None:
@@ -126,7 +130,7 @@ class Following:
         raise RemitError(error.what, error.why, error.fix, code=error.code)
 
     async def be_there(self) -> Callable[[], Awaitable[None]]:
-        """Tells the worker that somebody is there to answer questions; returns what ends that."""
+        """Tells the worker that somebody is there to answer questions. Returns the function that ends this."""
 
         async def here(message: Msg) -> None:
             if message.reply.startswith(INBOX):
@@ -135,12 +139,12 @@ class Following:
         return await self.broker.listen(self.broker.names.ask(self.key), here)
 
     async def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt | None:
-        """Answers a question; None where no worker took the answer."""
+        """Answers a question. Returns the receipt, or None if no worker took the answer."""
         said = await self._say(ClientMessage(approve=answer))
         return None if said is None else said.receipt
 
     async def cancel(self) -> int:
-        """Ends the turn; returns how many were told to end: none where it does not run."""
+        """Cancels the turn. Returns the number of turns that were told to end, 0 if the turn does not run."""
         data = json.dumps({"cancel": {}}).encode()
         said = await self.broker.request(self.broker.names.do(self.key), data)
         return 0 if said is None else json.loads(said).get("cancelled", 0)

@@ -28,7 +28,7 @@ def serve(
     lease_s: float,
     attempts: int,
 ) -> int:
-    """Works until SIGINT or SIGTERM. Raises SetupError, also where the broker sends this worker away."""
+    """Works until SIGINT or SIGTERM. Raises SetupError, also if the broker sends this worker away."""
 
     async def work() -> int:
         settings = read()
@@ -58,5 +58,5 @@ def serve(
 
 
 def _sent_away() -> SetupError:
-    """Returns the error of a worker that may not work any more, such as one whose credentials have expired."""
+    """Returns the error for a worker that the broker sent away, for example because its credentials have expired."""
     return SetupError("the worker has ended", "the broker sent it away", "look into the broker's log")

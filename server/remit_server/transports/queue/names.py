@@ -1,4 +1,4 @@
-"""What a queue's subjects and streams are called, and the headers of its messages (TRN-30)."""
+"""The names of a queue's subjects and streams, and of the headers of its messages (TRN-30)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from urllib.parse import quote
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
 TURN, CLAIM, PART = ("Remit-Turn", "Remit-Claim", "Remit-Part")
-"""Headers of what is told: the turn, who writes it, and the number of the message among that writer's."""
+"""Headers of a turn's messages: the turn, its writer, and the number of the message among those of that writer."""
 PLACE, REQUEST, ERROR = ("Remit-Place", "Remit-Request", "Remit-Error")
-"""Headers: where a writer's records are, the digest of what was asked for, and why a dead letter is one."""
+"""Headers: the place of a writer's records, the digest of the request, and the reason for a dead letter."""
 INBOX = "_INBOX."
-"""How each subject begins on which somebody waits for an answer: answered elsewhere, whoever asks could write there."""
+"""The prefix of every subject on which a client waits for an answer. No answer is sent to any other subject, because a
+client could otherwise have a worker write to a subject of its choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnKey:
-    """A turn, by its ids. As a part of a subject it can hold no dot, wildcard or space."""
+    """The ids of a turn. In a subject, they are encoded so that neither id holds a dot, wildcard or space."""
 
     session: str
     turn: str
@@ -29,7 +30,7 @@ class TurnKey:
 
     @property
     def of_session(self) -> str:
-        """What fits every turn of the session."""
+        """The pattern that matches every turn of the session."""
         return f"{_token(self.session)}.*"
 
 
@@ -42,37 +43,37 @@ class Names:
 
     @property
     def runs(self) -> str:
-        """The stream of requests that wait, or are worked on: `REMIT_RUNS`."""
+        """The stream of requests that wait or are being worked on: `REMIT_RUNS`."""
         return f"{self.queue.upper()}_RUNS"
 
     @property
     def events(self) -> str:
-        """The stream of what was told of turns, and of requests that could not be run: `REMIT_EVENTS`."""
+        """The stream of the turns' events, and of requests that could not be run: `REMIT_EVENTS`."""
         return f"{self.queue.upper()}_EVENTS"
 
     def run(self, key: TurnKey | str) -> str:
-        """Returns where a turn is asked for."""
+        """Returns the subject of a turn's request."""
         return f"{self.queue}.run.{key}"
 
     def told(self, key: TurnKey | str) -> str:
-        """Returns where its events are."""
+        """Returns the subject of a turn's events."""
         return f"{self.queue}.ev.{key}"
 
     def dead(self, key: TurnKey | str) -> str:
-        """Returns where a request is that could not be run."""
+        """Returns the subject of a request that could not be run."""
         return f"{self.queue}.dead.{key}"
 
     def ask(self, key: TurnKey | str) -> str:
-        """Returns where whoever answers its questions listens."""
+        """Returns the subject on which a client that answers the turn's questions listens."""
         return f"{self.queue}.ask.{key}"
 
     def do(self, key: TurnKey | str) -> str:
-        """Returns where its worker listens, while it runs."""
+        """Returns the subject on which the turn's worker listens while the turn runs."""
         return f"{self.queue}.do.{key}"
 
 
 def digest_of(request: bytes) -> str:
-    """Returns the digest by which a request is known, whoever sends it again."""
+    """Returns the digest that identifies a request, also when it is sent again."""
     return hashlib.sha256(request).hexdigest()
 
 

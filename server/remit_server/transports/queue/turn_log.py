@@ -1,10 +1,10 @@
 """The events of one turn on the broker: lines of JSON, in the order of their numbers, by one writer at a time (TRN-32).
 
-The texts of a subject's messages, in their order, are one text of lines; a line may go over several messages. A writer
-begins with a claim, a message without text. Each of its messages names the one that it follows: where another writer
-came in between, the broker refuses it, and this one has lost the turn. What a claim finds half written counts for
-nothing, and so does a message that is not the last writer's or names another turn: the broker itself sends its receipts
-wherever it is asked to.
+The texts of a subject's messages, joined in order, are lines; a line may span several messages. A writer begins with a
+claim, which is a message without text. Each of its messages names the message that it follows. If another writer came
+in between, the broker refuses the message, and this writer has lost the turn. A reader drops a line that is unfinished
+when a claim comes. It also skips a message that is not by the last writer, or that names another turn, because the
+broker sends its receipts to any subject that a client names, also to this one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from remit_server.transports.queue.broker import Broker, unreachable
 from remit_server.transports.queue.names import CLAIM, PART, TURN, TurnKey
 
 WRONG_LAST = 10071
-"""The broker's code for a message that does not follow the one it names."""
+"""The broker's error code for a message that does not follow the message it names."""
 MOST_BYTES = 256 << 10
 PATIENCE_S = 30.0
 _PAUSES = (0.05, 0.2, 0.5, 1.0)
 _LOOKS = 10
-"""How often a message is looked for that the broker says is there."""
+"""How many times the writer looks for a message that must be there, because the broker refused one as not the next."""
 _EVENT: TypeAdapter[AgentEvent] = TypeAdapter(AgentEvent, config=ConfigDict(defer_build=True))
 
 
@@ -40,12 +40,12 @@ class Lost(Exception):
 
 
 class Forgotten(Exception):
-    """The broker has lost what was told of the turn, and with it who writes it."""
+    """The broker has lost the turn's messages, and so it is not known any more who writes the turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a stream holds: a message, and its place."""
+    """A message that a stream holds, and its place there."""
 
     place: int
     headers: Mapping[str, str]
@@ -54,19 +54,19 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """One message: its place in the stream, its headers, and the whole lines that it ended."""
+    """One message: its place in the stream, its headers, and the lines that it completes."""
 
     place: int
     headers: Mapping[str, str]
     lines: tuple[bytes, ...]
 
     def claims(self, key: TurnKey) -> bool:
-        """Returns whether a new writer of this turn began here."""
+        """Returns whether this message is the claim of a new writer of this turn."""
         return self.headers.get(PART) == "0" and self.headers.get(TURN) == str(key)
 
 
 class TurnReader:
-    """Reads a subject from its beginning on, message by message."""
+    """Reads the messages of a turn's subject that come after `place`, one by one."""
 
     def __init__(self, broker: Broker, key: TurnKey, place: int = 0) -> None:
         self._broker, self._key, self._subject = broker, str(key), broker.names.told(key)
@@ -75,7 +75,7 @@ class TurnReader:
         self.place = place
 
     async def read(self, patience_s: float = PATIENCE_S) -> Portion | None:
-        """Returns the next message; None where there is none yet. Raises RemitError where nobody answers."""
+        """Returns the next message, or None if there is none yet. Raises RemitError if the broker does not answer."""
         stream = self._broker.names.events
         found = await find_message(self._broker, stream, self._subject, self.place + 1, patience_s)
         if found is None:
@@ -97,7 +97,8 @@ class TurnReader:
 
 @dataclass(slots=True)
 class Told:
-    """What a turn's subject holds: the place of its last message, its claims, how many events, whether it ended."""
+    """What a turn's subject holds: the place of its last message, its claims, the number of its last event, and whether
+    the turn has ended."""
 
     last: int = 0
     claims: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
@@ -106,7 +107,7 @@ class Told:
 
 
 async def read_told(broker: Broker, key: TurnKey) -> Told:
-    """Reads all that was told of a turn. Raises RemitError."""
+    """Reads all messages of a turn, and returns what they hold. Raises RemitError."""
     reader, told = TurnReader(broker, key), Told()
     while (message := await reader.read()) is not None:
         told.last = message.place
@@ -120,7 +121,7 @@ async def read_told(broker: Broker, key: TurnKey) -> Told:
 
 
 def parse_event(line: bytes) -> AgentEvent | None:
-    """Returns the event in a line; None where it is none, which no worker of ours has written."""
+    """Returns the event in a line, or None if the line is no event, and so was written by no worker of Remit."""
     try:
         return _EVENT.validate_json(line)
     except ValidationError:
@@ -128,7 +129,7 @@ def parse_event(line: bytes) -> AgentEvent | None:
 
 
 class TurnWriter:
-    """Writes a turn, from the message in place `last` on."""
+    """Writes the messages of a turn that follow the message at place `last`."""
 
     def __init__(self, broker: Broker, key: TurnKey, last: int) -> None:
         self._broker, self._key, self._last = broker, key, last
@@ -137,11 +138,11 @@ class TurnWriter:
         self._part = 0
 
     async def claim(self, headers: Mapping[str, str]) -> None:
-        """Has this writer alone write from now on. Raises Lost, RemitError."""
+        """Makes this writer the only one of the turn from now on. Raises Lost, Forgotten, RemitError."""
         await self._write(b"", headers, PATIENCE_S)
 
     async def write(self, text: bytes, patience_s: float) -> None:
-        """Writes further text. Raises Lost, and RemitError where the broker does not take it in so many seconds."""
+        """Writes further text. Raises Lost, Forgotten, or RemitError if the broker does not take it in time."""
         size = min(MOST_BYTES, self._broker.client.max_payload // 2)
         for at in range(0, len(text), size):
             await self._write(text[at : at + size], {}, patience_s)
@@ -167,7 +168,7 @@ class TurnWriter:
                     return
                 elif headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] != str(self._last):
                     headers[Header.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(self._last)
-                elif (looks := looks - 1) > 0:  # what answers a read may be behind what answers a write
+                elif (looks := looks - 1) > 0:  # the server that answers reads may be behind the one that takes writes
                     await waiting.pause(error)
                 else:
                     raise Forgotten from error
@@ -175,9 +176,9 @@ class TurnWriter:
                 await waiting.pause(error)
 
     async def _is_written(self) -> bool:
-        """Returns whether the message is there, and only its receipt was lost; what else is there is no writer's.
+        """Returns whether the message is there, so that only its receipt was lost. Skips messages of no writer.
 
-        Raises Lost where another writer began.
+        Raises Lost if another writer has begun.
         """
         reader = TurnReader(self._broker, self._key, self._last)
         while (message := await reader.read()) is not None:
@@ -192,13 +193,13 @@ class TurnWriter:
 
 
 class _Waiting:
-    """The pauses between attempts, until patience ends."""
+    """Pauses between attempts, for at most `patience_s` seconds in all."""
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s, self._began, self._attempts = patience_s, time.monotonic(), 0
 
     async def pause(self, error: Exception) -> None:
-        """Waits for a while. Raises RemitError at the end of patience."""
+        """Waits for a while. Raises RemitError once `patience_s` seconds have passed."""
         if time.monotonic() - self._began > self._patience_s:
             raise unreachable(self._patience_s) from error
         await asyncio.sleep(_PAUSES[min(self._attempts, len(_PAUSES) - 1)])
@@ -208,8 +209,8 @@ class _Waiting:
 async def find_message(
     broker: Broker, stream: str, subject: str, place: int | None = None, patience_s: float = PATIENCE_S
 ) -> Kept | None:
-    """Returns the first message from a place on that fits a subject, without a place the last one; None where there is
-    none. Raises RemitError where the broker does not answer."""
+    """Returns the first message at or after `place` that matches a subject, or the last one if `place` is None; None if
+    there is none. Raises RemitError if the broker does not answer."""
     waiting = _Waiting(patience_s)
     while True:
         try:

@@ -1,8 +1,8 @@
-"""One worker: takes requests one by one, runs each turn, and tells it (TRN-31 to TRN-33).
+"""One worker: takes requests from the queue, runs each turn, and publishes its events (TRN-31 to TRN-33).
 
-A running turn is spoken to by its questions, answers to them, and its cancellation (TRN-34). A question is an event
-like others. Beside it the worker asks on a subject of the turn whether anybody is there who answers, and goes on
-asking: where nobody is, it is a deny. The answer comes on another subject, and gets a receipt.
+A client can answer the questions of a running turn, and cancel the turn (TRN-34). A question is an event like others.
+In addition the worker keeps asking, on a subject of the turn, whether anybody is there who can answer. If nobody is,
+the question is denied. The answer comes on another subject, and gets a receipt.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from remit_server.transports.queue.turn_log import Forgotten, Lost, Told, TurnWr
 NOBODY = "nobody who answers listens on the queue"
 ASKED_AGAIN_S = 1.0
 NOBODY_S = 5.0
-"""For so long nobody may be there: whoever answers may be coming back, as the broker may."""
+"""The seconds after which a question is denied if nobody is there, because a client or the broker may come back."""
 _OTHER_TURN = refuse_request("this message was not used", "it is about another turn", "send it to that turn's subject")
 _NOT_HERE = refuse_request(
     "this message was not used", "a running turn takes `approve`, `cancel` and `status`", "submit what is to run"
@@ -53,7 +53,7 @@ _NOT_HERE = refuse_request(
 
 
 class Questions:
-    """The questions of one turn, and what is said to it. `asks`: whether anybody is asked at all."""
+    """The questions of one turn, and the messages to it. `asks` says whether anybody is asked at all."""
 
     def __init__(self, runtime: AgentRuntime, broker: Broker, key: TurnKey, *, asks: bool) -> None:
         self._runtime, self._broker, self._key, self._asks = runtime, broker, key, asks
@@ -62,7 +62,7 @@ class Questions:
         self._end: Callable[[], Awaitable[None]] | None = None
 
     async def begin(self) -> None:
-        """Listens, until `close`."""
+        """Listens for messages to the turn until `close`."""
         self._end = await self._broker.listen(self._broker.names.do(self._key), self._take)
 
     async def close(self) -> None:
@@ -73,7 +73,7 @@ class Questions:
             await self._end()
 
     def note(self, event: AgentEvent) -> None:
-        """Takes an event that is about to be told."""
+        """Starts or stops asking, according to an event that is about to be published."""
         if isinstance(event, ApprovalRequired):
             self._asked.add(event.approval_id)
             if self._asks:
@@ -124,19 +124,19 @@ Fetch = Callable[[int, float], Awaitable[list[Msg]]]
 TAKING_S = 5.0
 BACK_S = 1.0
 NOT_YET_S = 0.3
-"""After how long a request is looked at again whose session has an earlier one that is not done."""
+"""The seconds after which a request is delivered again if its session has an earlier request that is not done."""
 HELD_LOOKS = 3
-"""How often a turn is left to a living worker that was silent for a lease, before it is taken from it."""
+"""At which delivery a turn is taken from a living worker that holds it but has been silent for a lease."""
 TOLD_AT_END_S = 10.0
 WRITE_PATIENCE_S = 600.0
 HEADERS = 16 << 10
-"""Bytes of a message that its headers may take."""
+"""The bytes of a message that its headers may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """How one worker works. `place` names where its records are, `locks` is there; a turn that `attempts` workers have
-    begun is begun by no further one."""
+    """How one worker works. `place` identifies the place where its records are, and `locks` is a folder there. A turn
+    that `attempts` workers have begun is not begun by another one."""
 
     approving: Approving
     turns: int
@@ -147,7 +147,7 @@ class WorkerOptions:
 
 
 class Worker:
-    """Takes requests until `stop`, so many at once."""
+    """Takes requests, and works on up to `options.turns` of them at once."""
 
     def __init__(
         self, runtime: AgentRuntime, broker: Broker, options: WorkerOptions, tell: Callable[[str], None]
@@ -159,7 +159,7 @@ class Worker:
         self._trouble = ""
 
     async def work(self, stop: asyncio.Event) -> None:
-        """Works until it is told to stop; turns that run then are cancelled, and say so."""
+        """Works until `stop` is set. Turns that run then are cancelled, and publish their end."""
         slots = asyncio.Semaphore(self._options.turns)
         names = self._broker.names
         jetstream = self._broker.jetstream
@@ -185,14 +185,14 @@ class Worker:
             task.cancel()
 
     async def _next(self, fetch: Fetch, stop: asyncio.Event) -> Msg | None:
-        """Returns the next request; None where there is none for now, or this is the end."""
+        """Returns the next request, or None if none has come yet or `stop` is set."""
         fetching, stopping = asyncio.ensure_future(fetch(1, TAKING_S)), asyncio.create_task(stop.wait())
         began = time.monotonic()
         try:
             await asyncio.wait((fetching, stopping), return_when=asyncio.FIRST_COMPLETED)
             if fetching.done():
                 return fetching.result()[0]
-        except (TimeoutError, Error, OSError) as error:  # a broker that has lost the queue may be just silent
+        except (TimeoutError, Error, OSError) as error:  # a broker that has lost the queue may just stay silent
             log.debug("no request came: %s", error)
             await self._make_again()
             if time.monotonic() - began < TAKING_S / 2:
@@ -203,7 +203,9 @@ class Worker:
         return None
 
     async def _keep_queue(self) -> None:
-        """Looks for the queue whenever the broker is there again: no request is asked for while every slot works."""
+        """Restores the queue, if it is lost, whenever the broker has come back, because `work` does not ask for
+        requests while every slot is busy.
+        """
         while True:
             await self._broker.returned.wait()
             self._broker.returned.clear()
@@ -211,8 +213,8 @@ class Worker:
                 await asyncio.sleep(BACK_S)
 
     async def _make_again(self) -> bool:
-        """Has the queue there again, where the broker lost it; returns whether it is there. The same trouble is told
-        once."""
+        """Makes the queue again if the broker has lost it. Returns whether the queue is there. The same trouble is told
+        only once."""
         if self._broker.gone_s:
             return False
         trouble = ""
@@ -226,7 +228,7 @@ class Worker:
         return not trouble
 
     async def _handle(self, message: Msg) -> None:
-        """Works on one request, and says to the broker what became of it. Never raises."""
+        """Works on one request, and tells the broker the outcome. Never raises."""
         beating = asyncio.create_task(self._beat(message))
         try:
             await self._take(message)
@@ -239,7 +241,7 @@ class Worker:
             beating.cancel()
 
     async def _beat(self, message: Msg) -> None:
-        """Keeps the lease on a request, while the broker is there."""
+        """Renews the lease on a request until it is cancelled; skips a renewal that the broker does not take."""
         while True:
             await asyncio.sleep(self._options.lease_s / 3)
             with contextlib.suppress(Error, OSError):
@@ -302,7 +304,8 @@ class Worker:
             self._tell(f"turn `{key.turn}` has another worker now")
             return
         except Forgotten:
-            # Delivered again, it would be done again: nobody knows any more that it had begun.
+            # Do not leave the request to be delivered again. No record says any more that the turn had begun, so it
+            # would be run again.
             why = "the broker has lost what was told of it"
             fix = "look at what it did, and send what is left with ids of its own"
             refused = refuse_request(f"turn `{key.turn}` was ended", why, fix)
@@ -322,7 +325,10 @@ class Worker:
     async def _run(
         self, request: RunRequest, key: TurnKey, writer: TurnWriter, taken_up: TakenUp | None
     ) -> ErrorPayload | None:
-        """Runs a turn, and tells it until it has ended; returns why it was none. Raises Lost, RemitError."""
+        """Runs a turn and publishes its events until it has ended. Returns the error if the request was refused.
+
+        Raises Lost, Forgotten, RemitError.
+        """
         for notice in await self._runtime.reload():
             log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
         approving = self._options.approving
@@ -334,7 +340,7 @@ class Worker:
             await self._tell_turn(turn, writer, questions)
         finally:
             watching.cancel()
-            self._runtime.cancel(key.session, key.turn)  # where it was lost, or this worker ends
+            self._runtime.cancel(key.session, key.turn)  # it still runs if it was lost, or if this worker ends
             await questions.close()
             refused = await _refusal(turn)
         return refused
@@ -342,12 +348,12 @@ class Worker:
     async def _tell_turn(self, turn: TurnStream, writer: TurnWriter, questions: Questions) -> None:
         async for batch in turn.batches_after(turn.told):
             for event in batch:
-                questions.note(event)  # first: its answer may be here before the broker's receipt
+                questions.note(event)  # before the write, because an answer may come before the broker's receipt
             lines = b"".join(event.model_dump_json().encode() + b"\n" for event in batch)
             await writer.write(lines, WRITE_PATIENCE_S)
 
     async def _watch(self, key: TurnKey) -> None:
-        """Ends a turn whose lease cannot be kept: by then another worker may have it."""
+        """Cancels a turn whose lease cannot be renewed, because another worker may have the turn by then."""
         while True:
             await asyncio.sleep(self._options.lease_s / 10)
             if self._broker.gone_s > self._options.lease_s:
@@ -356,7 +362,7 @@ class Worker:
                 return
 
     async def _bury(self, message: Msg, error: ErrorPayload) -> None:
-        """Keeps a request with why it was not run, and has it delivered to nobody any more. Raises Error."""
+        """Publishes a request as a dead letter with the reason, and ends its delivery. Raises Error."""
         names = self._broker.names
         key = message.subject.removeprefix(names.run(""))
         headers = {ERROR: json.dumps(error.model_dump(mode="json")), REQUEST: digest_of(message.data)}
@@ -367,7 +373,8 @@ class Worker:
 
 
 async def _refusal(turn: TurnStream) -> ErrorPayload | None:
-    """Returns why a request was no turn, such as one for another workspace; waits until it has ended."""
+    """Waits until the turn has ended. Returns the error if the request was no turn, for example because it is for
+    another workspace, else None."""
     try:
         await turn.result()
     except RemitError as error:

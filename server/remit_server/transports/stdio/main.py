@@ -17,7 +17,7 @@ from remit_server.runtime.turn_streams import TurnStreams
 from remit_server.workspace.ports import NoDocuments
 
 _END_S = 10.0
-"""How long a turn that was told to end, and a reader, may take at the end of the process."""
+"""The seconds that cancelled turns, and then the client that reads the last lines, may take at the process's end."""
 
 _TOO_LONG = refuse_request(
     "this line was not used", f"it has more than {LONGEST_LINE >> 20} MiB", "attach files by their names"
@@ -58,7 +58,7 @@ async def _converse(read: Callable[[], Settings], approving: Approving, in_fd: i
     try:
         await _first(input_ended, client.shut_down, lost)
         finishing = asyncio.create_task(client.finish())
-        # Whoever sends nothing more still reads, and may be told to go by a signal meanwhile.
+        # A client that sends nothing more may still read, and a signal may end the process meanwhile.
         await _first(lost, finishing) if client.shut_down.is_set() else await _first(lost, client.shut_down, finishing)
         if not lost.is_set():
             await asyncio.wait((finishing,), timeout=_END_S)
@@ -70,7 +70,7 @@ async def _converse(read: Callable[[], Settings], approving: Approving, in_fd: i
 
 
 async def _first(*ends: asyncio.Event | asyncio.Task[None]) -> None:
-    """Waits for the first of these."""
+    """Waits until the first of these has happened."""
     waiting = {each if isinstance(each, asyncio.Task) else asyncio.create_task(each.wait()) for each in ends}
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     for task in waiting - {each for each in ends if isinstance(each, asyncio.Task)}:

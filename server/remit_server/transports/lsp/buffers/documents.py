@@ -1,4 +1,4 @@
-"""The editor's open documents: their buffers count, not the files, and only reported content is believed (FILE-03)."""
+"""The editor's open documents. Their buffers count, not the files, and only as the editor reported them (FILE-03)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # errors import the contract, which is slow
 logger = logging.getLogger(__name__)
 
 SETTLE_S = 5.0
-"""Seconds for a `didChange` to follow an edit that the editor reports as applied; Neovim delays it by 0.15 s."""
+"""The seconds to wait for the `didChange` that an applied edit causes; Neovim delays it by 0.15 s."""
 
 
 _SAID_APPLIED = "the editor said that it applied the edit, and its new text has not arrived yet"
@@ -49,7 +49,7 @@ class EditRequest:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The editor did not apply the edit; `for_good` where it never applies any."""
+    """The editor did not apply the edit; `for_good` says that it never applies edits."""
 
     why: str
     for_good: bool = False
@@ -63,7 +63,7 @@ class Unanswered:
 
 
 ApplyEdit = Callable[[EditRequest], Awaitable[Refused | Unanswered | None]]
-"""Sends an edit to the editor; None where the editor says that it applied it, which proves nothing."""
+"""Sends an edit to the editor. Returns None if the editor says that it applied the edit, which proves nothing."""
 
 Tell = Callable[[str], None]
 """Shows the person a message outside of any turn."""
@@ -71,10 +71,10 @@ Tell = Callable[[str], None]
 
 @dataclass(slots=True)
 class Buffer:
-    """A document as the editor last reported it. `path` is its file's, with links resolved.
+    """A document as the editor last reported it. `path` is the path of its file, with links resolved.
 
-    `expected` is the text after a pending edit, with the future that waits for it; `unconfirmed` the path and text of
-    an edit that no call waits for any more, though the editor may have applied it.
+    `expected` is the text after a pending edit, and the future that waits for that text. `unconfirmed` is the path and
+    text of an edit that the editor may still have applied although no call waits for it any more.
     """
 
     uri: str
@@ -85,7 +85,9 @@ class Buffer:
     unconfirmed: tuple[str, str] | None = None
 
     def has_arrived(self) -> bool:
-        """Returns whether the text is the expected one, and completes the waiting future if so."""
+        """Completes the pending edit's future if its text has arrived. Returns whether the text of the unconfirmed edit
+        has arrived.
+        """
         if self.expected is not None:
             text, arrived = self.expected
             if not arrived.done() and same_but_for_line_ends(self.text, text):
@@ -96,7 +98,7 @@ class Buffer:
 class OpenBuffers:
     """All files that one editor has open, as text sync reports them, in any workspace folder.
 
-    `encoding` is what its positions count.
+    `encoding` is the unit of the editor's positions.
     """
 
     def __init__(self, tell: Tell = lambda text: logger.info("%s", text)) -> None:
@@ -118,7 +120,7 @@ class OpenBuffers:
             return
         arrived, awaited = False, buffer.expected is not None or buffer.unconfirmed is not None
         buffer.version = version
-        # While an edit is pending each step counts: what the person typed after it may be in the same message.
+        # While an edit is pending, compare after each step, because the same message may have what was typed after it.
         for step in ([edit] for edit in edits) if awaited else (edits,):
             buffer.text = apply_changes(buffer.text, step, self.encoding)
             arrived = buffer.has_arrived() or arrived
@@ -127,7 +129,7 @@ class OpenBuffers:
             self._tell(f"`{relative}`: {_APPLIED_AFTER_ALL if arrived else _CHANGED_OTHERWISE}")
 
     def close(self, uri: str) -> None:
-        """Removes a closed document: its file counts again."""
+        """Removes a closed document, so that its file counts again."""
         buffer = self._by_path.pop(file_path(uri) or uri, None)
         if buffer is not None and buffer.unconfirmed is not None:
             self._tell(f"`{buffer.unconfirmed[0]}`: {_CLOSED_BEFORE}")
@@ -155,7 +157,7 @@ class EditorDocuments:
         self._one_edit_at_a_time = asyncio.Lock()
 
     def get(self, relative: str) -> OpenDocument | None:
-        """Returns the buffer of a workspace-relative path, or None where the file is not open."""
+        """Returns the buffer of a workspace-relative path, or None if the file is not open."""
         buffer = self._find(relative)
         return None if buffer is None else OpenDocument(buffer.version, buffer.text)
 
@@ -165,13 +167,13 @@ class EditorDocuments:
         return tuple(path.relative_to(self._root).as_posix() for path in below)
 
     async def look(self, relatives: Sequence[str]) -> None:
-        """Does nothing: the editor reports its buffers."""
+        """Does nothing, because the editor reports its buffers by itself."""
 
     async def replace(self, relative: str, before: OpenDocument, after: str, label: str) -> None:
-        """Changes the buffer from exactly `before` to exactly `after` by one versioned edit, and returns once it has.
+        """Changes the buffer from exactly `before` to exactly `after` by one versioned edit, and waits for the result.
 
-        Raises ToolError: `stale` when the buffer is no longer `before` or the editor refuses, `outcome_unknown` when
-        the editor may have applied the edit and its new text has not arrived.
+        Raises ToolError: `stale` if the buffer is no longer `before` or the editor refuses, `read_only` if the editor
+        never applies edits, `outcome_unknown` if it may have applied the edit but the expected text has not arrived.
         """
         async with self._one_edit_at_a_time:
             buffer = self._find(relative)

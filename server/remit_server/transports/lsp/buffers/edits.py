@@ -1,4 +1,4 @@
-"""Text in LSP's units: lines end with LF, CRLF or CR, characters count units of the encoding (FILE-03; LSP-07)."""
+"""Text in LSP's units: lines end with LF, CRLF or CR, and characters count units of the encoding (FILE-03; LSP-07)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 Encoding: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
-"""What a character of a place counts: bytes, units of UTF-16, or code points."""
+"""The unit of `Place.character`: bytes, units of UTF-16, or code points."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,7 +34,7 @@ class Edit:
 
 
 def split_lines(text: str) -> list[str]:
-    """Returns the lines with their ends; the last one may have none. Joined they are `text`."""
+    """Returns the lines with their line ends, which the last one may lack. Joined, the lines are `text`."""
     lines: list[str] = []
     start = 0
     for end in _LINE_END.finditer(text):
@@ -48,7 +48,7 @@ def split_lines(text: str) -> list[str]:
 def apply_changes(text: str, edits: Iterable[Edit | str], encoding: Encoding = "utf-16") -> str:
     """Applies the edits in order and returns the text; a bare string is the whole new text.
 
-    Places past the end of a line or of the text mean that end, as in LSP. Each edit touches only its own lines, so
+    Places past the end of a line or of the text mean that end, as in LSP. Each edit touches only its own lines, so that
     thousands of edits in a long text take time in proportion to their own size.
     """
     lines = split_lines(text)
@@ -64,13 +64,13 @@ def _edit_lines(lines: list[str], edit: Edit, encoding: Encoding) -> None:
     (first, before), (last, after) = sorted(_in_lines(lines, place, encoding) for place in (edit.start, edit.end))
     head = lines[first][:before] if first < len(lines) else ""
     tail = lines[last][after:] if last < len(lines) else ""
-    low, high = max(0, first - 1), last + 2  # the neighbours too: a CR may get its LF, a line end its next line
+    low, high = max(0, first - 1), last + 2  # with the neighbours, because a CR may meet an LF, or a line lose its end
     beside = ("".join(lines[low:first]), "".join(lines[last + 1 : high]))
     lines[low:high] = split_lines(beside[0] + head + edit.text + tail + beside[1])
 
 
 def _in_lines(lines: list[str], place: Place, encoding: Encoding) -> tuple[int, int]:
-    """Returns a place as a line and an index into it; the text's end is after the last line if that is ended."""
+    """Returns a place as a line's index and an index into that line; (number of lines, 0) if it is past the lines."""
     if place.line >= len(lines):
         return len(lines), 0
     line = lines[place.line]
@@ -91,7 +91,7 @@ def offset_at(text: str, place: Place, encoding: Encoding = "utf-16") -> int:
 
 
 def minimal_edit(before: str, after: str, encoding: Encoding = "utf-16") -> Edit:
-    """Returns the one edit that turns `before` into `after`, without common lines at both ends."""
+    """Returns the one edit that turns `before` into `after`, without the lines that both begin or end with."""
     old, new = split_lines(before), split_lines(after)
     shortest = min(len(old), len(new))
     head = 0
@@ -120,12 +120,12 @@ def identifier_at(text: str, start: Place, end: Place, encoding: Encoding = "utf
 
 
 def same_but_for_line_ends(one: str, other: str) -> bool:
-    """Returns whether two texts are equal but for line ends, which are the editor's."""
+    """Returns whether two texts are equal apart from line ends, which the editor chooses."""
     return one == other or _LINE_END.sub("\n", one) == _LINE_END.sub("\n", other)
 
 
 def _line_start(lines: list[str], index: int, encoding: Encoding) -> Place:
-    """Returns the start of line `index`, or the end of the text when its last line is not ended."""
+    """Returns the start of line `index`. Past a last line without a line end, this is the end of that line."""
     if 0 < index == len(lines) and not lines[-1].endswith(("\n", "\r")):
         return Place(index - 1, units(lines[-1], encoding))
     return Place(index, 0)

@@ -1,6 +1,6 @@
-"""The files that Remit itself reads and the editor has open, and which one each of them is (POL-14, CFG-04).
+"""The open documents that may be files that Remit itself reads, and which file each of them is (POL-14, CFG-04).
 
-They are separate from the workspace's documents: the person's own are outside of the workspace.
+They are kept apart from the workspace's documents, because the person's own files lie outside the workspace.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A configuration file; a project's may not set everything."""
+    """A configuration file. A project's file may not set everything."""
 
     project: bool
 
@@ -74,7 +74,7 @@ class OwnBuffer:
 
 
 class OwnBuffers:
-    """The open documents that may be Remit's own files, by path. `encoding` is what the editor's positions count."""
+    """The open documents that may be Remit's own files, by path. `encoding` is the unit of the editor's positions."""
 
     def __init__(self) -> None:
         self._buffers: dict[str, OwnBuffer] = {}
@@ -113,8 +113,8 @@ class OwnBuffers:
 
 
 def settings_here(root: Path | None) -> Settings | None:
-    """Returns where Remit's own files and the audit log are, whatever they say. Without a workspace only the person's
-    own files are known."""
+    """Returns the places of Remit's own files and the audit log, without reading these files, or None if they cannot be
+    found. Without a workspace, only the person's own files are known."""
     from remit_server.errors import SetupError
     from remit_server.runtime.settings import Settings
 
@@ -137,13 +137,15 @@ def policy_paths(settings: Settings) -> dict[Kind, Path]:
 
 
 def kind_of(path: Path, settings: Settings) -> Kind | None:
-    """Returns which of the policy files this one is. A file that is both, through a link, is the person's own."""
+    """Returns the kind of a policy file, or None for any other file. A file that is both the person's and the
+    project's, through a link, is the person's.
+    """
     return next((kind for kind, known in policy_paths(settings).items() if same_file(path, known)), None)
 
 
 def own_file(path: Path, settings: Settings) -> PolicyFile | ConfigFile | None:
-    """Returns which of Remit's own files this one is. What is both the person's and a project's, through a link, is the
-    person's."""
+    """Returns which of Remit's own files this one is, or None for another file. A file that is both the person's and a
+    project's, through a link, is the person's."""
     from remit_server.runtime.config.layers import places
 
     kind = kind_of(path, settings)
@@ -156,12 +158,12 @@ def own_file(path: Path, settings: Settings) -> PolicyFile | ConfigFile | None:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Returns whether two paths lead to one file, which may not exist yet."""
+    """Returns whether two paths lead to the same file, even if it does not exist yet."""
     try:
         return one.samefile(other)
     except OSError:  # one of them does not exist
         return _resolved(one) == _resolved(other)
-    except ValueError:  # a path that no system has
+    except ValueError:  # not a possible path, for example with a null character
         return False
 
 
@@ -192,9 +194,9 @@ class Positions:
 
 
 async def call_in_thread(call: Callable[[], T]) -> T:
-    """Makes a call on a daemon thread, which the server's end does not wait for.
+    """Makes a call on a daemon thread, and returns its result.
 
-    A file that takes long to judge must neither block the editor nor keep the process alive.
+    A file that takes long to check must neither block the editor nor keep the process alive.
     """
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()
@@ -202,7 +204,7 @@ async def call_in_thread(call: Callable[[], T]) -> T:
     def work() -> None:
         try:
             future.set_result(call())
-        except Exception as error:  # the error is the caller's
+        except Exception as error:  # the caller gets the error
             future.set_exception(error)
 
     threading.Thread(target=work, name="remit-own-file", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Finds the folder of a workspace folder's URI (RFC 3986; LSP-06)."""
+"""Finds the path of a `file:` URI, or the reason why a workspace folder is not on this machine (RFC 3986; LSP-06)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NotHere:
     fix: str
 
     def error(self) -> RemitError:
-        """Returns the error for whatever needs this folder."""
+        """Returns the error for a request that needs this folder."""
         from remit_server.errors import SetupError
 
         return SetupError(f"there is no folder to work in at `{self.uri[:_SHOWN]}`", self.why, self.fix)
@@ -59,7 +59,7 @@ _ELSEWHERE = {
 
 
 def file_path(uri: str) -> str | None:
-    """Returns the path of a `file:` URI; None for any other, and for files of other machines."""
+    """Returns the path of a `file:` URI, or None for any other URI and for files of other machines."""
     found = classify_root(uri)
     return str(found.path) if isinstance(found, LocalFolder) else None
 
@@ -80,7 +80,7 @@ def classify_root(uri: str) -> Root:
         return NotHere(uri, why, "mount it and open the folder where it is mounted, or run Remit on that machine")
     try:
         return local_folder(os.fsdecode(unquote_to_bytes(path)), uri)
-    except UnicodeEncodeError:  # half a character, which no path contains
+    except UnicodeEncodeError:  # half of a surrogate pair, which no path contains
         return local_folder("", uri)
 
 

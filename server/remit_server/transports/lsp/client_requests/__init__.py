@@ -1,6 +1,6 @@
-"""Requests to the client: questions, progress, edits, and what it knows of code.
+"""Requests to the client: questions, progress, edits, and queries about code.
 
-What the server asks of its client or shows there: approvals by message (`approval_messages.py`), progress
-(`progress.py`), what is asked of a folder: trust, settings, code and edits (`folder_requests.py`), what it is to call
-while something waits (`registrations.py`), what waits for lenses and commands (`review.py`, with `lsp/reviews.py`).
+`approval_messages.py` asks for approvals by message, and `progress.py` shows progress. `folder_requests.py` asks about
+one folder: trust, settings, code and edits. `registrations.py` asks the client to send further methods, some only while
+a question waits. `review.py` (with `lsp/reviews.py`) keeps the waiting questions for lenses and commands.
 """

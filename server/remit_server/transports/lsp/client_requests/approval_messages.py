@@ -1,8 +1,8 @@
-"""Asks this editor for approvals: in its event stream, or by a message with buttons (APP-02).
+"""Asks the person for approvals through the editor: in its event stream, or by a message with buttons (APP-02).
 
-A question that is closed, misunderstood or never answered is a deny. A question that is too long for a message is
-opened as a document or shown in messages before it: nobody approves what they cannot see, and where it cannot be shown
-the person is told.
+A question that is closed, never answered, or answered with an unknown button is denied. A question that is too long for
+one message is opened as a document, or shown in several messages first, because nobody can approve what they cannot
+see. If it cannot be shown at all, the person is told.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ TAKE, LEAVE, REST = "Take it", "Leave it out", "Accept this and the rest"
 DENY = "Deny"
 
 Ask: TypeAlias = Callable[[str, Collection[str]], Awaitable[str | None]]
-"""Shows a text with these buttons; returns the chosen one, None where there was none."""
+"""Shows a text with these buttons. Returns the chosen one, or None if none was chosen."""
 
 
 async def choose_parts(question: ApprovalRequired, ask: Ask, limit: int) -> Mapping[Part, str | None] | None:
-    """Returns the parts that are left out, after one message of at most `limit` characters for each part; None for a
-    no."""
+    """Asks about each part by a message of at most `limit` characters. Returns the parts that the person leaves out, or
+    None if they deny the question."""
     left_out = dict[Part, str | None]()
     parts = parts_of(question)
     for number, part in enumerate(parts, 1):
@@ -62,20 +62,22 @@ async def choose_parts(question: ApprovalRequired, ask: Ask, limit: int) -> Mapp
 
 
 def describe_part(question: ApprovalRequired, part: Part) -> str:
-    """Returns a part as a person reads it."""
+    """Returns a part as it is shown to the person."""
     return f"{visible_again(part.path, 'show')}\n{visible_again(part_text(question, part))}"
 
 
 logger = logging.getLogger(__name__)
 
 MESSAGE_LIMIT = 2_000
-"""The most characters of a message. A longer question is a document or several messages, with a short one."""
+"""The most characters of a message. A longer question is shown as a document or in several messages, and a short
+message refers to it."""
 SERIES_LIMIT = 20_000
 """The most characters that a person can be expected to read in messages."""
 PAGED_LIMIT = 200_000
 """The most characters of a message in a client that shows it page by page before it takes an answer."""
 _PAGES = frozenset({"Neovim"})
-"""These clients. In them a question blocks everything else, so a document beside it could not be scrolled."""
+"""The clients that do so. Their question blocks everything else, so the person could not scroll a document beside it.
+"""
 
 _ALLOW = {
     "Allow once": Scope.ONCE,
@@ -87,13 +89,13 @@ _ALLOW_FOR_GOOD = {
     "Always allow in every workspace": Scope.EVERYWHERE,
 }
 MORE = "More…"
-"""The button that shows which rules ask, and the answers that would write a rule with their rules (APP-04)."""
+"""The button that shows the rules that ask, and the answers that would write a rule, each with that rule (APP-04)."""
 _GRACE_S = 5.0
 _SHOWN_S = 10.0
 
 
 def choose_asker(connection: Connection, *, streams: bool) -> Asker:
-    """Returns the asker for this client. One that wants questions in a stream it did not ask for gets messages."""
+    """Returns the asker for this client. A client that wants a stream, but requested none here, gets messages."""
     match connection.client.asking:
         case "stream" if streams:
             return StreamAsker()
@@ -112,7 +114,10 @@ class MessageAsker:
         self._connection = connection
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
-        """Returns the person's answer; None where there is none, which is a deny. The runtime enforces the deadline."""
+        """Returns the person's answer. The runtime enforces the deadline, and takes None as a deny.
+
+        Raises CannotAsk if the client cannot show the question.
+        """
         text = question_text(question)
         pages = self._connection.client.name in _PAGES
         if len(text) <= (PAGED_LIMIT if pages else MESSAGE_LIMIT):
@@ -130,7 +135,7 @@ class MessageAsker:
         return await self._ask_after_messages(question, text)
 
     async def _ask_after_messages(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
-        """Shows the whole question in messages, which clients keep, and asks by a short one."""
+        """Shows the whole question in messages, which clients keep, and asks by a short message after them."""
         parts = cut_into_messages(text, f"the question {question.digest[:19]}")
         for part in parts:
             self._show(lsp.MessageType.Info, part)
@@ -141,7 +146,7 @@ class MessageAsker:
         self._connection.show(kind, text)
 
     async def _ask(self, question: ApprovalRequired, text: str) -> ApprovalAnswer | None:
-        """Asks until what was chosen fits what is left out by then, with lenses or by messages."""
+        """Asks, and asks again if the person changed the left-out parts elsewhere (by lenses) while it was asking."""
         while True:
             left_out = self._left_out(question)
             titles = _titles(question, left_out)
@@ -160,9 +165,9 @@ class MessageAsker:
                 return _answer(question, titles[chosen], left_out)
 
     async def _choose(self, question: ApprovalRequired, text: str, titles: Collection[str]) -> str | None:
-        """Shows a message with these buttons; returns the chosen one, None where it was closed or is none of them.
+        """Shows a message with these buttons. Returns the chosen one, or None if there was no answer or an unknown one.
 
-        Raises CannotAsk where the client has no such messages: then nobody said no.
+        Raises CannotAsk if the client has no such messages, because then no person has said no.
         """
         params = lsp.ShowMessageRequestParams(
             type=lsp.MessageType.Warning,
@@ -186,7 +191,7 @@ class MessageAsker:
 
 
 def _titles(question: ApprovalRequired, left_out: Mapping[Part, str | None]) -> dict[str, Scope | None]:
-    """Returns the buttons, each with the scope that it allows; what is not taken whole is allowed once."""
+    """Returns the buttons, each with the scope that it allows, if any. With parts left out, that can only be once."""
     if left_out:
         taken, shown = len(parts_of(question)) - len(left_out), len(parts_of(question))
         some: dict[str, Scope | None] = {f"Allow {taken} of {shown} once": Scope.ONCE} if taken else {}
@@ -211,7 +216,7 @@ def _answer(question: ApprovalRequired, scope: Scope | None, left_out: Mapping[P
 
 @contextmanager
 def as_document(text: str, state: Path | None) -> Generator[Path]:
-    """Yields a file with this text in the state folder, which no tool can write and no other user can read."""
+    """Yields a file with this text, in the state folder if that exists. No tool can write it, no other user read it."""
     with TemporaryDirectory(prefix=prefix_of("question"), dir=state if state and state.is_dir() else None) as folder:
         document = Path(folder, "question.diff")
         document.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
@@ -220,7 +225,7 @@ def as_document(text: str, state: Path | None) -> Generator[Path]:
 
 
 def refuse_to_show(length: int) -> CannotAsk:
-    """Returns the error for a question that this editor has no room for."""
+    """Returns the error for a question that is too long for this editor's messages."""
     return CannotAsk(
         "not done",
         f"it needs approval, and the question has {length} characters: more than messages have "
@@ -252,7 +257,7 @@ def cut_into_messages(text: str, name: str) -> list[str]:
 
 
 def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
-    """Returns a short question that refers to the full text elsewhere; the place comes first, and is not cut."""
+    """Returns a short question that says where the full text is. This comes first, so that it is never cut off."""
     size = f"{len(text)} characters, {question.digest[:19]}"
     place = f"The whole question ({size}) {where}. Allow it only if you have read all of it."
     return truncate("\n".join([place, *summarise(question)]), MESSAGE_LIMIT)

@@ -1,5 +1,5 @@
-"""What the editor is asked about a workspace folder: whether the person trusts what it brings, once and before its
-runtime opens (CFG-06); its settings of Remit (LSP-15); what it knows of code (LSP-08); and to apply an edit (LSP-05).
+"""Requests to the editor about one workspace folder: whether the person trusts the files it brings, asked before its
+runtime opens (CFG-06); the settings of Remit in the editor (LSP-15); queries about code (LSP-08); edits (LSP-05).
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ SECTION = "remit"
 SETTINGS_S = 5.0
 MOST_SAID = 100
 QUERY_S = 10.0
-"""The seconds for an editor's answer: its own language servers may be busy."""
+"""The seconds to wait for the editor's answer to a query, because its other language servers may be busy."""
 SOURCE = "the editor"
 EDIT_S = 10.0
-"""The seconds for the editor's answer."""
+"""The seconds to wait for the editor's answer to an edit."""
 _ANNOTATION = "remit"
 _NO_REASON = "it gave no reason"
 
 
 async def settle_trust(connection: Connection, root: Path) -> None:
-    """Records the answer of the person, or of a client that asks by itself; without an answer it is asked again later.
+    """Asks whether the person trusts the folder, unless the client says that they do or the answer is on record, and
+    records the answer. Without an answer, the question is asked again later.
 
-    What is asked about does not count meanwhile.
+    Until it is answered, the files in question are not used.
     """
     from remit_server.errors import SetupError
     from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
@@ -76,7 +77,7 @@ async def _ask_trust(connection: Connection, root: Path, there: tuple[str, ...],
 
 
 async def ask_settings(connection: Connection, root: Path) -> bool:
-    """Takes over the editor's settings for a folder. Returns whether other ones count now."""
+    """Puts the editor's settings for a folder in force. Returns whether they differ from those before."""
     given = await _given(connection, root)
     values, complaints = await asyncio.to_thread(_read, given, root)
     for complaint in complaints:
@@ -103,11 +104,11 @@ def _read(given: Json, root: Path) -> tuple[Mapping[tuple[str, str], Any], tuple
     from remit_server.runtime.config.layers import resolve
     from remit_server.runtime.folder_record import read_trust
 
-    if not given:  # some editors spell an empty object as a list or as false
+    if not given:  # some editors send an empty list or false for an empty object
         return {}, ()
     try:
         before = resolve(root)
-    except SetupError:  # nothing opens with such files, and they are asked for again when something does
+    except SetupError:  # no runtime opens with such files, and before one opens the settings are asked for again
         return {}, ()
     return read_editor(given, before, trusted=read_trust(root))
 
@@ -120,7 +121,7 @@ class EditorCode:
 
     @property
     def available(self) -> bool:
-        """Whether this client announced that it answers."""
+        """Whether the client announced that it answers queries about code."""
         return self._connection.client.answers_queries
 
     async def ask(self, query: CodeQuery) -> Answer | Unavailable:
@@ -140,10 +141,10 @@ class EditorCode:
 
 
 async def put_edit(connection: Connection, request: EditRequest) -> Refused | Unanswered | None:
-    """Sends an edit to the editor. Returns None where the editor says that it applied it.
+    """Sends an edit to the editor. Returns None if the editor says that it applied the edit.
 
-    It says which version it is of where the client knows versions; where not, an edit that met other text than it was
-    made for is noticed by the content that comes of it.
+    If the client knows versions, the edit names the document version that it is for. Otherwise an edit that was applied
+    to a different text is noticed by the text that results.
     """
     if not connection.client.applies_edits:
         return Refused("the editor does not take edits from a language server", for_good=True)

@@ -51,7 +51,8 @@ T = TypeVar("T")
 async def work_done(
     connection: Connection, title: str, token: lsp.ProgressToken | None, on_cancel: Callable[[], object]
 ) -> AsyncGenerator[Report]:
-    """Yields a progress on this token while the block runs; without one it shows nothing.
+    """Shows a progress on this token while the block runs, and yields the function that reports a line of it. Without a
+    token, nothing is shown.
 
     `on_cancel` is called when the person presses the progress's cancel button.
     """
@@ -75,9 +76,9 @@ async def work_done(
 
 
 async def watched(connection: Connection, title: str, given: lsp.ProgressToken | None, work: Awaitable[T]) -> T:
-    """Returns what the work comes to, with a progress while it runs. Cancelling that cancels the work.
+    """Returns the result of the work, and shows a progress while it runs. Cancelling the progress cancels the work.
 
-    Without a token of the client's, one is made only where the work takes longer than a moment.
+    If the client gave no token, one is created only if the work takes longer than `_MOMENT_S` seconds.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -93,7 +94,7 @@ async def watched(connection: Connection, title: str, given: lsp.ProgressToken |
 
 
 def progress_line(event: Event) -> str | None:
-    """Returns one line for the events that a person waits for; None for the others."""
+    """Returns one line for an event that a person waits for, or None for any other event."""
     line = _line_of(event)
     return line if line is None or event.sub_agent is None else f"sub-agent: {line}"
 
@@ -129,7 +130,7 @@ def _line_of(event: Event) -> str | None:
 
 
 def _last_line(text: str) -> str | None:
-    """Returns the last line that is not empty: a progress has room for one."""
+    """Returns the last line that is not empty, because a progress has room for only one."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return None
@@ -137,7 +138,7 @@ def _last_line(text: str) -> str | None:
 
 
 async def choose_token(connection: Connection, given: lsp.ProgressToken | None) -> lsp.ProgressToken | None:
-    """Returns the client's token, else a new one; None for a client that shows no progress."""
+    """Returns the client's token or else a new one, or None if the client shows no progress."""
     return given if given is not None else await _fresh_token(connection)
 
 

@@ -1,6 +1,6 @@
-"""Methods that the client is asked to call while there is something to hear, where it offers that (LSP-15), and
-completion at the cursor, which it is told of only where the person switched it on (LSP-12): a variable that says so is
-known before `initialize` is answered, what files say is read later.
+"""Registers methods at clients that allow it: changes of watched files while a question waits, changes of the editor's
+settings (LSP-15), and completion at the cursor if the person's configuration switches it on (LSP-12). Configuration is
+read only after `initialize` is answered; the answer itself announces completion if an environment variable is set.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _ANSWER_S = 10.0
 _COMPLETION = "remit-inline-completion"
 _SPECIAL = frozenset("*?{}[]!\\")
-"""Characters that a pattern of LSP cannot spell."""
+"""Characters that a glob pattern of LSP cannot match literally."""
 _COMES_AND_GOES = lsp.WatchKind.Create | lsp.WatchKind.Delete
 
 
 def watch_reviewed(connection: Connection, review: Review) -> None:
-    """Asks to be told when a file of a question comes or goes, by whatever program, while the question waits."""
+    """Asks the client to report when any program creates or deletes a file of a question, while the question waits."""
     if connection.client.watches_files:
         watchers = list(_watchers(review))
         options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
@@ -37,7 +37,7 @@ def watch_reviewed(connection: Connection, review: Review) -> None:
 
 
 def forget_reviewed(connection: Connection, review: Review) -> None:
-    """Takes that back when the question has ended."""
+    """Undoes `watch_reviewed` when the question has ended."""
     if _name(review) in connection.registered:
         connection.registered.discard(_name(review))
         each = lsp.Unregistration(id=_name(review), method=lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
@@ -46,7 +46,7 @@ def forget_reviewed(connection: Connection, review: Review) -> None:
 
 
 def hear_of_configuration(connection: Connection) -> None:
-    """Asks to be told when the editor's settings change."""
+    """Asks the client to report when the editor's settings change."""
     if connection.client.registers_configuration:
         options = lsp.DidChangeConfigurationRegistrationOptions(section="remit")
         _register(connection, "remit-configuration", lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, options)
@@ -75,8 +75,8 @@ def _watchers(review: Review) -> Iterable[lsp.FileSystemWatcher]:
 
 
 async def follow_setting(connection: Connection, root: Path) -> None:
-    """Registers completion with the client, or takes that back, as the configuration is now; only the person sets it,
-    so that it is the same in all folders.
+    """Registers completion at the client or unregisters it, by the present configuration. Only the person's own
+    configuration can set it, so it is the same in all folders.
     """
     client = connection.client
     if not client.registers_inline or announces_completion(client, os.environ):
@@ -96,7 +96,9 @@ async def follow_setting(connection: Connection, root: Path) -> None:
 
 
 def _is_enabled(root: Path) -> bool | None:
-    """Returns what the configuration says; None where it cannot be used, which the person is told elsewhere."""
+    """Returns whether the configuration switches completion on, or None if the configuration cannot be used, which the
+    person is told elsewhere.
+    """
     from remit_server.errors import SetupError
     from remit_server.runtime.settings import Settings
 

@@ -1,4 +1,4 @@
-"""Keeps the questions about changes that wait where lenses, commands, requests and documents find them (LSP-09)."""
+"""Keeps the waiting questions about changes, for lenses, commands, requests and virtual documents (LSP-09)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from remit_server.transports.lsp.connection import Connection
 
 REMEMBERED = 100
-"""Questions of a connection that have ended of which documents can still say how."""
+"""How many ended questions of a connection are kept, so that their virtual documents can say how they ended."""
 _REFRESH_S = 10.0
 
 
 def follow_reviews(connection: Connection, root: Path, event: Event, *, drawn: bool) -> None:
-    """Keeps a question with changes from the event that asks it until the one that says how it ended.
+    """Keeps a question about changes from the event that asks it until the event that says how it ended.
 
     `root` is the folder of its turn; `drawn` says that the client draws its questions itself.
     """
@@ -38,7 +38,7 @@ def follow_reviews(connection: Connection, root: Path, event: Event, *, drawn: b
 
 
 def refresh_shown(connection: Connection, review: Review) -> None:
-    """Asks the client to ask again for what it shows of a question: lenses, and the documents that it has read."""
+    """Asks the client to request again what it shows of a question: lenses, and the virtual documents it has read."""
     if connection.client.refreshes_lenses and not review.drawn:
         connection.in_background(_ask_again(connection, lsp.WORKSPACE_CODE_LENS_REFRESH, None))
     for uri in sorted(connection.read_documents.get(review.question.approval_id, ())):

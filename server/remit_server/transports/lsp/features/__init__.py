@@ -1,1 +1,1 @@
-"""The LSP features, thin files of one method or of those of one subject: convert in, call, convert out."""
+"""The LSP features. Each file handles one method or one subject: it converts the params, calls, converts the result."""

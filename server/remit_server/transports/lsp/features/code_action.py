@@ -1,6 +1,6 @@
 """`textDocument/codeAction`: what the model can do with the code at the cursor (LSP-10).
 
-An action has its command at once: it takes no work to say, and Helix runs only what the first answer named.
+An action has its command at once, because the command costs no work, and Helix runs only what the first answer named.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EDIT_KIND = "refactor.rewrite.remit.edit"
 _KINDS = (RENAME_KIND, EDIT_KIND, *(task.kind for task in (*PROBLEM_TASKS.values(), *TASKS.values())))
 OPTIONS = lsp.CodeActionOptions(code_action_kinds=sorted(set(_KINDS)), resolve_provider=False)
 MOST_PROBLEMS = 20
-"""That an action says to be about; a client that sends more gets no longer answer."""
+"""The most diagnostics that an action lists, however many the client sends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A task with its command for the client: the text of a message, or for a plain client the command's arguments.
+    """A task as a client can run it: by the message `text` in its chat, or by the command with the arguments.
 
-    `problems` are what it is about, if anything.
+    `problems` are the diagnostics that the task is about, if any.
     """
 
     task: Task
@@ -63,7 +63,7 @@ class Offer:
 async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.CodeAction | lsp.Command]:
     """Returns the actions that fit the selection and the requested kinds, and that the model can do.
 
-    A client without code actions gets their commands.
+    A client that does not know code actions gets their commands.
     """
     document, client = snapshot.document, snapshot.client
     if document is None:
@@ -88,7 +88,7 @@ async def offer(snapshot: Snapshot, params: lsp.CodeActionParams) -> list[lsp.Co
 
 
 def _offers(document: FolderDocument, name: str | None, params: lsp.CodeActionParams) -> Iterator[Offer]:
-    """Yields what could be asked for: for the problems that are shown, then for the name or the selected lines."""
+    """Yields the offers for the problems that the editor shows, then those for the name or the selected lines."""
     only, path, uri = params.context.only, document.path, document.uri
     if problems := params.context.diagnostics:
         first, last = min(each.range.start.line for each in problems), max(each.range.start.line for each in problems)
@@ -110,12 +110,12 @@ def _selected_lines(path: str, selected: lsp.Range) -> str:
 
 
 def _last_line(selected: lsp.Range) -> int:
-    """Counts from 1. A selection of whole lines ends before the first character of the next one."""
+    """Returns the last selected line, counted from 1. A selection that ends at a line's start excludes that line."""
     return selected.end.line + (selected.end.character > 0 or selected.end.line == selected.start.line)
 
 
 def _rename(client: Client, subject: Subject) -> lsp.CodeAction | None:
-    """Returns the action for clients with a command that asks for the new name: LSP has no input box."""
+    """Returns the action for clients with a command that asks for the new name, because LSP has no input box."""
     own = next((c for c in ("remit.client.rename", "remit.rename") if c in client.commands), None)
     if own is None:
         return None
@@ -147,7 +147,7 @@ def _action(client: Client, offered: Offer) -> lsp.CodeAction:
 
 
 async def _find_abilities(slot: RuntimeSlot) -> Collection[str]:
-    """Returns the model's abilities; none where the runtime failed to open, which is not retried here.
+    """Returns the model's abilities, or none if the runtime failed to open, which is not tried again here.
 
     The next turn tries again, and reports the error.
     """

@@ -1,6 +1,6 @@
-"""`textDocument/codeLens`: what waits for an answer, where it would be written (LSP-09).
+"""`textDocument/codeLens`: shows a waiting change at the lines where it would be written (LSP-09).
 
-A client that draws the questions itself draws these too; the server has lenses for what it asks by message.
+A client that draws the questions itself draws these lines too; the server has lenses for other questions only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OPTIONS = lsp.CodeLensOptions(resolve_provider=False)
 
 
 def lenses(snapshot: Snapshot, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-    """Returns the lenses of a document: none where nothing waits."""
+    """Returns the lenses of a document, or none if no change of it waits."""
     del params
     document = snapshot.document
     if document is None:

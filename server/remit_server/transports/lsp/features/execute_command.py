@@ -43,7 +43,7 @@ def _later(run: Command) -> Command:
 
 
 def _with_progress(title: str, run: Command) -> Command:
-    """Returns a command that may take long without a turn: it shows a progress that can be cancelled (LSP-16)."""
+    """Returns a command that shows a progress that can be cancelled, because it may take long (LSP-16)."""
 
     async def watched_command(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:
         from remit_server.transports.lsp.client_requests.progress import watched

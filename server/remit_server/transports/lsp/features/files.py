@@ -1,8 +1,8 @@
 """Files that are renamed, deleted or made while a change to them waits for an answer (LSP-15).
 
-The question is taken back: an answer would be about something else by then. The model is told and may propose it anew;
-the person is told that nothing was written. `will…` comes before, so that no answer can still be given for the old
-path; the server adds no edits of its own.
+The question is withdrawn, because an answer to it would be about a different file. The model is told, and may propose
+the change again; the person is told that nothing was written. The client sends `will…` before it changes the file, so
+that by then no answer can be given for the old path. The server adds no edits of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ How: TypeAlias = Literal["renamed", "deleted", "made"]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What became of one file or folder; `new` is where it is now, where it was renamed."""
+    """A file or folder that was renamed, deleted or made. `new` is its new path if it was renamed."""
 
     path: Path
     how: How
@@ -35,14 +35,14 @@ class Moved:
 
     @staticmethod
     def of(uri: str, how: How, new: str | None = None) -> Iterator[Moved]:
-        """Yields what became of a file of this machine; nothing for another one."""
+        """Yields the change of a file on this machine, and nothing for a file elsewhere."""
         path = _local(uri)
         if path is not None:
             yield Moved(path, how, None if new is None else _local(new))
 
 
 def take_back(connection: Connection, moved: Iterable[Moved]) -> None:
-    """Takes the questions back that are about what has moved, and tells the person."""
+    """Withdraws the questions about these files, and tells the person."""
     for each in moved:
         for review in tuple(connection.reviews.values()):
             path = next((path for path in _paths(review, each) if _is_at(review.root / path, each)), None)
@@ -51,7 +51,7 @@ def take_back(connection: Connection, moved: Iterable[Moved]) -> None:
 
 
 def follow_pins(connection: Connection, moved: Iterable[Moved]) -> None:
-    """Has the files that are pinned for the next message of a chat follow to where they are now."""
+    """Updates the paths of renamed files that are pinned for the next message of a chat."""
     for each in moved:
         for chat in connection.chats.values():
             root = chat.settings.workspace
@@ -63,7 +63,7 @@ def follow_pins(connection: Connection, moved: Iterable[Moved]) -> None:
 
 
 def _paths(review: Review, moved: Moved) -> Iterator[str]:
-    """Yields the files of a question that such a move makes another one of."""
+    """Yields the paths of a question that a change of this kind affects."""
     for diff in review.question.diffs:
         if moved.how != "made" or diff.created or diff.moved_from is not None:
             yield diff.path
@@ -72,7 +72,7 @@ def _paths(review: Review, moved: Moved) -> Iterator[str]:
 
 
 def _is_at(path: Path, moved: Moved) -> bool:
-    """Returns whether a file is, or lies in, what has moved, or is where that was moved to."""
+    """Returns whether `path` is the old or the new path, or lies in a folder that was renamed or deleted."""
     return path in {moved.path, moved.new} or (moved.how != "made" and path.is_relative_to(moved.path))
 
 
@@ -123,11 +123,11 @@ def watched(connection: Connection, params: lsp.DidChangeWatchedFilesParams) -> 
         match change.type:
             case lsp.FileChangeType.Deleted:
                 gone = (each for each in Moved.of(change.uri, "deleted") if not os.path.lexists(each.path))
-                take_back(connection, gone)  # what is there again was replaced, as by an editor that saves
+                take_back(connection, gone)  # a file that is there again was only replaced, as some editors save
             case lsp.FileChangeType.Created:
                 take_back(connection, Moved.of(change.uri, "made"))
             case lsp.FileChangeType.Changed:
-                pass  # what it holds is compared when the answer comes (APP-01)
+                pass  # the file's text is compared when the answer comes (APP-01)
 
 
 def _renamed(params: lsp.RenameFilesParams) -> Iterator[Moved]:

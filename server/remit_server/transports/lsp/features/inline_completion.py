@@ -1,4 +1,4 @@
-"""`textDocument/inlineCompletion`: what the model would write at the cursor, where it is switched on (LSP-12)."""
+"""`textDocument/inlineCompletion`: what the model would write at the cursor, if this is switched on (LSP-12)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ OPTIONS = lsp.InlineCompletionOptions()
 
 
 async def complete(connection: Connection, params: lsp.InlineCompletionParams) -> lsp.InlineCompletionList | None:
-    """Returns one completion, or None. It is for the document as it is now: a change ends it, as the next request does.
+    """Returns one completion, or None. It is for the document's present text, so that a change of the document or the
+    next request cancels it.
 
-    Where the client shows a proposal of its own as chosen, it goes on behind that one.
+    If the client shows a proposal of its own as chosen, the completion continues that proposal.
     """
     document = connection.document(params.text_document.uri)
     if document is None:

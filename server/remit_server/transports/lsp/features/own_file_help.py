@@ -1,5 +1,5 @@
 """Help in Remit's own files, by `textDocument/completion` and `textDocument/hover`: what may stand at the cursor, what
-a rule does, how often it did, and what a key means (POL-14, CFG-04).
+a rule does, how often it has decided, and what a key means (POL-14, CFG-04).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KINDS = {"key": lsp.CompletionItemKind.Property, "word": lsp.CompletionItemKind
 
 
 async def complete(snapshot: Snapshot, params: lsp.CompletionParams) -> lsp.CompletionList | None:
-    """Returns the completions at the position; None where the document is none of Remit's own files."""
+    """Returns the completions at the position, or None if the document is none of Remit's own files."""
     document = snapshot.own_file
     if document is None:
         return None
@@ -80,7 +80,9 @@ def _complete_config(text: str, offset: int, *, project: bool) -> Sequence[Compl
 
 
 async def hover(snapshot: Snapshot, params: lsp.HoverParams) -> lsp.Hover | None:
-    """Returns the description of what is at the position; None where the document is none of Remit's own files."""
+    """Returns the description of what is at the position, or None if there is none, or the document is none of Remit's
+    own files.
+    """
     document = snapshot.own_file
     if document is None:
         return None

@@ -1,5 +1,5 @@
-"""Remit's own methods, for clients that know them: `remit/run` and the answers to what it asks, the reviews that wait,
-the state, and one answer of the model (LSP-04, LSP-09).
+"""Remit's own methods, for clients that know them: turns, answers to approvals, waiting reviews, the status, and single
+answers of the model (LSP-04, LSP-09).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 async def run(connection: Connection, params: StreamedParams) -> Json:
-    """Runs a turn; returns a RunResult as JSON. Cancelling it cancels the turn, whose last event is still streamed."""
+    """Runs a turn; returns a RunResult as JSON. Cancelling the request cancels the turn; its last event is still
+    streamed.
+    """
     from remit_server.contract import RunRequest
     from remit_server.transports.lsp.client_requests.approval_messages import choose_asker
     from remit_server.transports.lsp.client_requests.progress import progress_line, work_done
@@ -47,7 +49,7 @@ async def run(connection: Connection, params: StreamedParams) -> Json:
         if token is not None:
             connection.channel.stream(token, event.model_dump(mode="json"))
 
-    if request.context is not None:  # the runtime knows the folder by its path, in whatever form it was named
+    if request.context is not None:  # the runtime knows the folder by its path; the client may have sent a URI
         here = request.context.model_copy(update={"workspace_folder": str(folder.root)})
         request = request.model_copy(update={"context": here})
     runtime = await runtime_of_turn(connection, folder)
@@ -61,12 +63,14 @@ async def run(connection: Connection, params: StreamedParams) -> Json:
 
 
 async def respond(connection: Connection, params: GivenParams) -> Json:
-    """Takes an answer, and returns an ApprovalReceipt as JSON: a late or repeated one is not accepted."""
+    """Gives an answer to the runtime that asked. Returns an ApprovalReceipt as JSON; a late or repeated answer is not
+    accepted.
+    """
     from remit_server.contract import ApprovalAnswer, ApprovalReceipt
 
     answer = read_form(APPROVAL_RESPOND, ApprovalAnswer, params.given)
     runtimes = connection.opened_runtimes
-    # The runtime that asked; a question of none is refused and recorded by the first.
+    # If no runtime asked this question, the first one refuses the answer and records it.
     runtime = next((each for each in runtimes if each.asked(answer.approval_id)), runtimes[0] if runtimes else None)
     receipt = runtime.answer(answer) if runtime else ApprovalReceipt(accepted=False, reason="no turn is running")
     return receipt.model_dump(mode="json")
@@ -112,7 +116,7 @@ async def resolve(connection: Connection, params: GivenParams) -> Json:
 
 
 async def status(snapshot: Snapshot, params: StatusParams) -> Json:
-    """Returns a StatusResult as JSON, of the named folder, else of the first one. Raises RemitError."""
+    """Returns a StatusResult as JSON, of the named folder or else of the first one. Raises RemitError."""
     named, folders = params.workspace_folder, snapshot.folders
     first = folders.first_root
     runtime = await folders.named(str(first) if named is None and first is not None else named).slot.get()
@@ -123,8 +127,8 @@ async def status(snapshot: Snapshot, params: StatusParams) -> Json:
 
 
 async def generate(connection: Connection, params: StreamedParams) -> Json:
-    """Generates an answer; returns a GenerationResult as JSON. Cancelling it, or its progress, stops the model within a
-    token."""
+    """Generates an answer; returns a GenerationResult as JSON. Cancelling the request or its progress stops the model
+    within one token."""
     from remit_server.contract import GenerationRequest
     from remit_server.transports.lsp.client_requests.progress import work_done
 

@@ -30,7 +30,9 @@ _ANSWER_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The request: a rule, or a line of a file. A rule's present place takes precedence over its line at the time."""
+    """The request: a rule, or a line of a file. The rule's present place takes precedence over the line, which may be
+    out of date.
+    """
 
     rule: str | None
     file: Path | None
@@ -62,7 +64,7 @@ async def open_rule(connection: Connection, params: lsp.ExecuteCommandParams) ->
 
 
 def find(wanted: Wanted, roots: Sequence[Path], buffers: OwnBuffers) -> Found:
-    """Searches the policy files of these workspaces, in the editor's text where they are open. Raises RemitError."""
+    """Searches the policy files of these workspaces, by the editor's text if they are open. Raises RemitError."""
     from remit_server.errors import RemitError
 
     problem: RemitError | None = None
@@ -83,7 +85,7 @@ def _find_in(root: Path | None, wanted: Wanted, buffers: OwnBuffers) -> Found:
             paths = {kind: paths[kind]}
         elif wanted.rule is None:
             raise _not_found(f"`{wanted.file}` is not a policy file here", "name a rule, or one of the policy files")
-        else:  # it was a place in another file or an earlier text: the rule may still be here
+        else:  # the file is no policy file here, but the rule may stand in one that is
             wanted = Wanted(wanted.rule, None, None)
     for kind, path in paths.items():
         text = _text(path, buffers, project=kind == "project")

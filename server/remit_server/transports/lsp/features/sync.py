@@ -1,7 +1,7 @@
-"""Text sync: the editor's buffers as it reports them (FILE-03), and `textDocument/publishDiagnostics` for those of
-Remit's own files: what is wrong with them while they are edited (POL-14, CFG-04).
+"""Text sync: the editor's buffers as it reports them (FILE-03), and `textDocument/publishDiagnostics`, which shows the
+problems of Remit's own files while they are edited (POL-14, CFG-04).
 
-Diagnostics are only pushed: a client that also pulled would show every problem twice.
+Diagnostics are only pushed, because a client that also pulled them would show every problem twice.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def did_change(connection: Connection, params: lsp.DidChangeTextDocumentParams) 
 
 
 def did_save(connection: Connection, params: lsp.DidSaveTextDocumentParams) -> None:
-    """Handles `textDocument/didSave`: a file of Remit's own is looked at with the others that are in force with it."""
+    """Handles `textDocument/didSave`. If one of Remit's own files is saved, all open ones are checked again, because
+    the problems of one can depend on another.
+    """
     if connection.own_files.at(params.text_document.uri) is not None:
         for buffer in connection.own_files:
             _look_soon(connection, buffer)
@@ -83,7 +85,7 @@ def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit | str:
 
 
 def _look_soon(connection: Connection, buffer: OwnBuffer | None) -> None:
-    """Starts a check unless one runs; where there is a new reason meanwhile, another check follows."""
+    """Starts to check a file. If a check of it runs already, that task checks the file once more."""
     if buffer is None:
         return
     buffer.revision += 1
@@ -118,7 +120,7 @@ def _publish(connection: Connection, buffer: OwnBuffer, diagnostics: list[lsp.Di
 
 
 def diagnose(path: Path, text: str, root: Path | None, encoding: Encoding = "utf-16") -> list[lsp.Diagnostic] | None:
-    """Returns the problems of an open file's text; None where it is none of Remit's own files."""
+    """Returns the problems of an open file's text, or None if the file is none of Remit's own."""
     settings = settings_here(root)
     match own_file(path, settings) if settings is not None else None:
         case PolicyFile(kind) if settings is not None:
@@ -147,7 +149,7 @@ def _of_config(path: Path, text: str, *, project: bool) -> Sequence[Finding]:
 
 
 def _of_policy(kind: Kind, text: str, settings: Settings) -> Sequence[Finding]:
-    """Returns what the compiler says of a policy's text, with the files that are in force with it."""
+    """Returns the compiler's findings for a policy's text, compiled with the other files that are in force with it."""
     from remit_governance.policy.editing.completion import findings
     from remit_governance.policy.language.compile import Source
     from remit_governance.policy.matching.paths import FOLDS_CASE
@@ -165,7 +167,7 @@ def _of_policy(kind: Kind, text: str, settings: Settings) -> Sequence[Finding]:
 
 
 def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
-    """Returns the other existing files that a policy with one of this kind consists of."""
+    """Returns the kinds of the other files that are in force together with a file of this kind."""
     from remit_governance.policy.language.load import is_given
 
     match kind:
@@ -178,7 +180,7 @@ def _in_force_with(kind: Kind, settings: Settings) -> list[Kind]:
 
 
 def _read(path: Path, kind: Kind) -> tuple[Source | None, list[Problem]]:
-    """Reads a file as it is in force, and the problems if it cannot be; a missing file is not a problem."""
+    """Returns a file's text as it is on disk, and the problems if it cannot be read; a missing file is no problem."""
     from remit_governance.errors import PolicyError
     from remit_governance.policy.language.load import is_given, read_source
 

@@ -1,5 +1,5 @@
-"""`workspace/textDocumentContent`: documents that are on no disk, of what waits for an answer, and of what the audit
-log has of a call (LSP-14).
+"""`workspace/textDocumentContent`: virtual documents, which are no files, of waiting questions and of calls in the
+audit log (LSP-14).
 
 Nothing slow is imported here.
 """
@@ -30,11 +30,11 @@ _ENDINGS = {
     "withdrawn": "one of its files was renamed, deleted or created",
 }
 MOST_READ = 1_000
-"""Documents of one question whose readers are told of a change."""
+"""The most documents of one question whose changes are reported to the client."""
 
 
 async def read_document(connection: Connection, uri: str) -> str | None:
-    """Returns the text of a document as it is now; None for an address of none. Raises RemitError."""
+    """Returns the present text of a document, or None if the address names no document. Raises RemitError."""
     match parse_address(uri):
         case CallDocument() as document:
             return await _tell_call(connection, document)
@@ -46,7 +46,7 @@ async def read_document(connection: Connection, uri: str) -> str | None:
 
 
 def note_read(connection: Connection, uri: str) -> None:
-    """Remembers that the client shows a document of a question that waits."""
+    """Remembers that the client has read this document of a waiting question."""
     match parse_address(uri):
         case QuestionDocument(name) | FileDocument(name) if name in connection.reviews:
             read = connection.read_documents.setdefault(name, set())
@@ -57,7 +57,7 @@ def note_read(connection: Connection, uri: str) -> None:
 
 
 def _review_text(connection: Connection, document: QuestionDocument | FileDocument) -> str | None:
-    """Returns what a question that waits has at this address; None where none with this id waits."""
+    """Returns the text of a waiting question's document, or None if no question with this id waits."""
     from remit_server.harness.approval.question import question_text
     from remit_server.harness.approval.shown_parts import wire_parts
 
@@ -82,7 +82,7 @@ def _tell_end(connection: Connection, approval_id: str) -> str:
 
 
 async def _tell_call(connection: Connection, document: CallDocument) -> str:
-    """Returns what the audit log has of a call. Raises RemitError where there is no such call, or no such folder."""
+    """Returns the audit log's account of a call. Raises RemitError if there is no such call or no such folder."""
     from remit_server.runtime.settings import Settings
     from remit_server.runtime.told_call import find_call, judge_now, tell_call
 
@@ -96,7 +96,7 @@ async def _tell_call(connection: Connection, document: CallDocument) -> str:
 
 
 async def content(connection: Connection, params: lsp.TextDocumentContentParams) -> lsp.TextDocumentContentResult:
-    """Returns the text of a document. Raises the error for invalid params where the address is of none."""
+    """Returns the text of a document. Raises the error for invalid params if the address names none."""
     from remit_server.transports.lsp.rpc.custom_methods import invalid_params
 
     text = await read_document(connection, params.uri)

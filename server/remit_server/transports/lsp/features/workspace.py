@@ -1,4 +1,4 @@
-"""Workspace folders that are opened and closed, and a configuration that changes in the editor (LSP-06, LSP-15)."""
+"""Handles opened and closed workspace folders, and changes of the editor's configuration (LSP-06, LSP-15)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def configuration_changed(connection: Connection, params: lsp.DidChangeConfigurationParams) -> None:
-    """Asks for the settings of each folder in use again; a client that is not asked has sent them along."""
+    """Takes over the settings of each folder in use again. A client that cannot be asked for them sends them along."""
     sent: Json = params.settings
     if isinstance(sent, dict):
         connection.sent_settings = cast("dict[str, Json]", sent).get(SECTION)

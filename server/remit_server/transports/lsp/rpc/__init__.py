@@ -1,6 +1,6 @@
 """JSON-RPC over one connection: frames, threads, the shapes of messages, the custom methods, errors.
 
-The way to the client: framing on two threads (`frames.py`), the shape of what comes (`shapes.py`),
-JSON-RPC (`json_rpc.py`), the custom methods, and errors as they are answered (`custom_methods.py`).
+`frames.py` reads and writes frames on two threads, `shapes.py` checks the shape of incoming values, `json_rpc.py` is
+JSON-RPC itself, and `custom_methods.py` has the custom methods and the form of error answers.
 Absent: what a method does.
 """

@@ -1,8 +1,8 @@
-"""The custom methods of the language server and the shapes of their params (LSP-04), and errors in
-JSON-RPC's form: a sentence, and what, why and fix in `data`; never a traceback (LSP-02).
+"""The custom methods of the language server and the shapes of their params (LSP-04), and errors in JSON-RPC's form:
+the message is a sentence, `data` has what, why and fix, and a traceback is never sent (LSP-02).
 
-A request's payload stays plain JSON here; the handler validates it by the pydantic contract, whose import takes longer
-than an editor should wait for `initialize`.
+A request's payload stays plain JSON here. The handler validates it by the pydantic contract, which is not imported
+here because its import takes longer than an editor should wait for `initialize`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def invalid_params(subject: str, why: str, fix: str) -> JsonRpcException:
 
 
 def read_form(subject: str, form: type[Form], value: object) -> Form:
-    """Reads what a client sent in a form of the contract. Raises JsonRpcException with every field that the contract
-    refuses, and its problem; never the value, which may be a secret."""
+    """Returns a value from the client as `form`, a model of the contract. Raises JsonRpcException with every refused
+    field and its problem, but without the value, which may be a secret."""
     from pydantic import ValidationError
 
     try:
@@ -52,12 +52,12 @@ def read_form(subject: str, form: type[Form], value: object) -> Form:
 
 
 def from_error(error: RemitError) -> JsonRpcException:
-    """Returns the error for a failure, with its own words."""
+    """Returns the JSON-RPC error for a RemitError, with the texts of that error."""
     return _failed(error, lsp.LSPErrorCodes.RequestFailed)
 
 
 def from_unexpected(error: BaseException) -> JsonRpcException:
-    """Returns the error for a defect. Its traceback goes only to the log."""
+    """Returns the JSON-RPC error for any exception. The traceback of a defect goes to the log only."""
     from remit_server.errors import RemitError
 
     if isinstance(error, JsonRpcException):
@@ -83,7 +83,7 @@ REVIEW_LIST = "remit/review/list"
 REVIEW_HUNKS = "remit/review/hunks"
 REVIEW_RESOLVE = "remit/review/resolve"
 EDITOR_QUERY = "remit/editor/query"
-"""The server's request to a client that announced it."""
+"""A request of the server, sent only to clients that announced that they answer it."""
 GENERATE = "remit/generate"
 
 PROTOCOL = 1
@@ -94,17 +94,17 @@ Json: TypeAlias = Any
 
 
 _MOST_VALUES = 20_000
-"""The most values in the params of a custom method: the contract reports each invalid one, at some 10 µs."""
+"""The most values in the params of a custom method, because the contract takes some 10 µs to report an invalid one."""
 
 
 class WrongParams(ValueError):
-    """Params without the shape of their method; the text is for the caller."""
+    """The params do not have the shape that their method needs; the text is for the caller."""
 
 
 @attrs.frozen
 class StreamedParams:
-    """Params of `remit/run` and `remit/generate`: the request as received, without the tokens of its stream and of its
-    progress."""
+    """Params of `remit/run` and `remit/generate`. `request` is as received, without the tokens for its stream and its
+    progress, which have fields of their own."""
 
     request: dict[str, Json]
     partial_result_token: lsp.ProgressToken | None = None
@@ -113,7 +113,7 @@ class StreamedParams:
 
 @attrs.frozen
 class StatusParams:
-    """Params of `remit/status`: the workspace folder, unless it is the first; the session, else the last used."""
+    """Params of `remit/status`: a workspace folder (None: the first), and a session (None: the one used last)."""
 
     workspace_folder: str | None = None
     session_id: str | None = None
@@ -121,14 +121,14 @@ class StatusParams:
 
 @attrs.frozen
 class GivenParams:
-    """Params as received; where they may be left out, they are empty."""
+    """Params as received, or an empty object if the client left out params that are optional."""
 
     given: dict[str, Json]
 
 
 @attrs.frozen
 class EditorQueryResult:
-    """The answer to a `remit/editor/query`, as received."""
+    """The client's answer to `remit/editor/query`, as received."""
 
     id: int | str
     result: Json = None
@@ -136,7 +136,7 @@ class EditorQueryResult:
 
 
 CUSTOM_RESULTS: Mapping[str, type] = {EDITOR_QUERY: EditorQueryResult}
-"""The client's answers, by the request's method: plain JSON, of which only the outermost object is looked at."""
+"""The types of the client's answers, by the request's method: plain JSON below the outermost object."""
 
 
 def converter() -> cattrs.Converter:
@@ -200,7 +200,7 @@ def _inside(value: Json) -> Collection[Json]:
 
 @attrs.frozen
 class Custom:
-    """A custom method: what makes its handler's params of those received, and what the contract calls their content."""
+    """A custom method: `read` converts the received params to the handler's, `content` names their contract model."""
 
     read: Callable[[Json], Any]
     content: str | None = None
@@ -215,4 +215,4 @@ CUSTOM: Mapping[str, Custom] = {
     REVIEW_RESOLVE: Custom(_given_or_empty, "ReviewResolveRequest"),
     GENERATE: Custom(_streamed, "GenerationRequest"),
 }
-"""The client's requests besides the protocol's, by method: announced to it, and handled by a row in `FEATURES`."""
+"""The client's custom requests, by method. The server announces them, and each has a row in `FEATURES`."""

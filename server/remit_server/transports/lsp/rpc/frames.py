@@ -1,9 +1,8 @@
-"""Content-Length framing as a function of bytes: input becomes messages, and invalid input is skipped up to the next
-header (LSP-02).
+"""Content-Length framing: splits input bytes into messages, and skips invalid input up to the next header (LSP-02).
 
 JSON has no line ends inside its strings, so a header line in a body proves that the body's length was wrong.
 
-The descriptors are read and written on a thread each, so that no peer can block the event loop (LSP-03).
+One thread reads and one thread writes, so that no peer can block the event loop (LSP-03).
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ MAX_MESSAGE = 64 * 1024 * 1024
 
 _MAX_HEADER = 16 * 1024
 _TAIL = 64
-"""The bytes at the end of the input in which a line with a length may begin."""
+"""How many bytes at the end of the input may hold the beginning of a `Content-Length` line."""
 _MOST_LOOKS = 4
-"""The number of searches in an incomplete message: each reads all bytes so far."""
+"""The most attempts to read an incomplete message, because each attempt reads all bytes received so far."""
 
 _LENGTH_LINE = re.compile(rb"content-length:[ \t]{0,8}[0-9]{1,18}[ \t]{0,8}\r?\n", re.IGNORECASE)
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*:[ \t]*([^\r\n]*?)[ \t]*")
@@ -72,19 +71,19 @@ Frame = Message | Garbage | End
 
 
 class FrameBuffer:
-    """Splits bytes into messages. A message with a wrong length is read where it is complete, else reported; in both
-    cases the next header is found again.
+    """Splits bytes into messages. A message whose `Content-Length` is wrong is read if its JSON is complete, and else
+    reported as an error; in both cases reading goes on at the next header.
     """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._length: int | None = None
-        """Bytes of the body that is due; None where a header is."""
+        """The length in bytes of the body that comes next, or None if a header comes next."""
         self._searched = 0
-        """Bytes of the body in which no header stands."""
+        """How many bytes of the body were searched and hold no header."""
         self._looks = 0
         self._lost = False
-        """Whether everything up to the next header is passed over; that has been reported."""
+        """Whether input is skipped up to the next header, after an error that was reported."""
 
     @property
     def waits(self) -> bool:
@@ -92,13 +91,15 @@ class FrameBuffer:
         return bool(self._buffer) or self._length is not None
 
     def feed(self, data: bytes) -> Iterator[Message | Garbage]:
-        """Adds bytes; yields the messages they complete."""
+        """Adds bytes, and yields the messages and errors that these bytes complete."""
         self._buffer += data
         while (frame := self._next()) is not None:
             yield frame
 
     def stall(self) -> Iterator[Message | Garbage]:
-        """Yields what can be told of an incomplete message after a pause in the input."""
+        """After a pause in the input, yields a message whose given length was too large, or an error if the buffered
+        bytes cannot begin a header.
+        """
         if self._length is not None:
             self._looks += 1
             early = self._whole() if self._looks <= _MOST_LOOKS else None
@@ -110,7 +111,7 @@ class FrameBuffer:
             yield from self.feed(b"")
 
     def finish(self) -> Iterator[Message | Garbage]:
-        """Yields what is left at the end of the input."""
+        """Yields the remaining messages and errors at the end of the input."""
         self._looks = 0
         yield from self.stall()
         if self._length is not None or (self._buffer and not self._lost):
@@ -124,7 +125,7 @@ class FrameBuffer:
         return self._read_body(self._length) if len(self._buffer) >= self._length else self._search_body()
 
     def _read_header(self) -> Garbage | None:
-        """Reads a complete header and sets the length. Returns what is wrong with it."""
+        """Reads the header, if it is complete, and sets the length. Returns an error if the header is invalid."""
         if self._lost and not self._find_header():
             return None
         empty = _EMPTY_LINES.match(self._buffer)
@@ -144,14 +145,16 @@ class FrameBuffer:
         return None
 
     def _find_header(self) -> bool:
-        """Drops the input before the next line with a length. Returns False where there is none yet."""
+        """Drops the input before the next `Content-Length` line. Returns False if there is none yet."""
         found = _LENGTH_LINE.search(self._buffer)
         del self._buffer[: found.start() if found else max(0, len(self._buffer) - _TAIL)]
         self._lost = found is None
         return found is not None
 
     def _pass_over(self, header: bytes, end: int, problem: str) -> Garbage:
-        """Drops the input before the header's last line with a length, or the whole header where that is invalid."""
+        """Drops the input before the header's last `Content-Length` line if a valid header begins there, else the whole
+        header.
+        """
         start = max((found.start() for found in _LENGTH_LINE.finditer(header)), default=0)
         if start and problem != _TWO_LENGTHS and isinstance(_length_in(header[start:]), int):
             del self._buffer[:start]
@@ -174,13 +177,15 @@ class FrameBuffer:
         return Message(value, length)
 
     def _search_body(self) -> Message | Garbage | None:
-        """Searches for a header in the received part of a body."""
+        """Searches the received part of a body for the next message's header."""
         found = _LENGTH_LINE.search(self._buffer, self._searched)
         self._searched = max(0, len(self._buffer) - _TAIL)
         return None if found is None else self._whole() or self._lose("the next message begins in its body")
 
     def _whole(self) -> Message | None:
-        """Returns the object at the buffer's start if nothing or a header follows it: only its length was wrong."""
+        """Returns the message at the buffer's start if it is a JSON object that nothing or a header follows, because
+        then only its `Content-Length` was wrong.
+        """
         if has_too_many_values(bytes(self._buffer)):
             return None
         text = self._buffer.decode("utf-8", "surrogateescape")
@@ -197,7 +202,7 @@ class FrameBuffer:
         return Message(cast("Json", value), size)
 
     def _drop(self, count: int) -> None:
-        """Drops the message that was read."""
+        """Drops the bytes of a message; a header comes next."""
         del self._buffer[:count]
         self._length = None
 
@@ -211,7 +216,7 @@ class FrameBuffer:
 
 
 def _length_in(header: bytes) -> int | str:
-    """Returns a header's length, or what is wrong with it."""
+    """Returns the `Content-Length` of a header, or a text that says what is wrong with the header."""
     fields = [_FIELD.fullmatch(line.removesuffix(b"\r")) for line in header.removesuffix(b"\n").split(b"\n")]
     if None in fields:
         return _NO_FIELD
@@ -244,12 +249,12 @@ MAX_BACKLOG = 32 * 1024 * 1024
 """The most bytes queued for a client that does not read. Beyond that the client counts as lost."""
 
 STALL_S = 0.5
-"""The seconds without input inside a message after which its length is doubted."""
+"""After this many seconds without input inside a message, its `Content-Length` is taken to be too large."""
 
 _CHUNK = 256 * 1024
 _PLACES = 64
 _BYTES_OF_A_PLACE = 16 * 1024
-"""A message takes a further place in the queue per so many bytes: parsed, it is many times as large as sent."""
+"""A message takes one more place in the queue for each so many bytes, because parsing multiplies its size."""
 
 
 class ConnectionLost(BrokenPipeError):
@@ -259,7 +264,7 @@ class ConnectionLost(BrokenPipeError):
 class FrameReader:
     """Reads frames from a descriptor on a thread of its own and passes each to `deliver` on the event loop.
 
-    At most a few dozen frames are in the queue, fewer where they are long. A frame's places are free again when
+    At most `_PLACES` frames are in the queue, and fewer if they are long. A frame's places are free again when
     `deliver` has returned or raised.
     """
 
@@ -270,7 +275,7 @@ class FrameReader:
         self._free = threading.Semaphore(_PLACES)
 
     def start(self) -> None:
-        """Starts reading. The thread is a daemon: a read that never returns must not keep the process alive."""
+        """Starts reading. The thread is a daemon, because a read that never returns must not keep the process alive."""
         threading.Thread(target=self._work, name="remit-lsp-reader", daemon=True).start()
 
     def _work(self) -> None:
@@ -279,7 +284,7 @@ class FrameReader:
                 self._read_all()
             except ConnectionLost:
                 raise
-            except Exception:  # on any error: a server that no longer reads has to end
+            except Exception:  # on any error, because a server that no longer reads has to end
                 logger.exception("the input cannot be read any more")
             self._hand_on([End()])
 
@@ -290,7 +295,7 @@ class FrameReader:
         self._hand_on(frames.finish())
 
     def _hand_on(self, frames: Iterable[Frame]) -> None:
-        """Raises ConnectionLost when the event loop has closed."""
+        """Passes frames to the event loop, and waits for free places. Raises ConnectionLost if the loop has closed."""
         for frame in frames:
             places = min(_PLACES, 1 + frame.size // _BYTES_OF_A_PLACE) if isinstance(frame, Message) else 1
             for _ in range(places):
@@ -307,7 +312,9 @@ class FrameReader:
             self._free.release(places)
 
     def _read(self, frames: FrameBuffer) -> bytes:
-        """Reads the next bytes; none at the end of the input. After a pause the partial message is examined."""
+        """Returns the next bytes, or none at the end of the input. If the input pauses inside a message, the buffered
+        part is examined first.
+        """
         if frames.waits and not self._readable_within(STALL_S):
             self._hand_on(frames.stall())
         try:
@@ -322,10 +329,10 @@ class FrameReader:
 
 
 class FrameWriter:
-    """Writes to a descriptor on a thread of its own: `write` never blocks.
+    """Writes to a descriptor on a thread of its own, so that `write` never blocks.
 
-    A client that stops reading fills the backlog; past `MAX_BACKLOG` it is lost, `on_lost` is called once (on either
-    thread) and every further `write` raises `ConnectionLost`.
+    A client that stops reading fills the backlog. Beyond `MAX_BACKLOG` the client counts as lost: `on_lost` is called
+    once, on either thread, and every further `write` raises `ConnectionLost`.
     """
 
     def __init__(self, fd: int, on_lost: Callable[[], None]) -> None:

@@ -1,7 +1,8 @@
 """JSON-RPC over pygls, with corrections of pygls 2.1 (LSP-02).
 
-Every request gets exactly one answer, in every phase of the server and for any params; commands can be cancelled too;
-client and server ids never mix; payloads are not taken for messages.
+Every request gets exactly one answer, in every phase of the server and for any params. Commands can be cancelled too.
+The ids of the client's requests never mix with the server's, and a payload that looks like a message is not handled as
+one.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Life(Protocol):
     """Receives the events of the connection's life."""
 
     def connect(self, client: Client, roots: Collection[Root], process_id: int | None) -> None:
-        """Is called when the client has connected, with its workspace folders."""
+        """Is called with the client and its workspace folders when the client has sent `initialize`."""
         ...
 
     def warm_up(self) -> None:
@@ -91,7 +92,7 @@ class Life(Protocol):
         ...
 
     def cancel_progress(self, token: lsp.ProgressToken) -> None:
-        """Is called when the person cancelled a progress."""
+        """Is called when the person has cancelled the progress of this token."""
         ...
 
     async def close(self) -> None:
@@ -167,7 +168,7 @@ class RemitProtocol(LanguageServerProtocol):
             return
 
         if method == lsp.SHUTDOWN:
-            self.phase = Phase.SHUT_DOWN  # now: an `exit` may follow at once
+            self.phase = Phase.SHUT_DOWN  # before the handler runs, because an `exit` may follow at once
 
         def answer(future: Future[Any] | asyncio.Future[Any]) -> None:
             self._running.pop(msg_id, None)
@@ -179,7 +180,7 @@ class RemitProtocol(LanguageServerProtocol):
         if self.phase is not Phase.OPEN and method != lsp.EXIT:
             return
         try:
-            handler = self._handler(method)  # first: the params of an unknown method are not read
+            handler = self._handler(method)  # first, so that the params of an unknown method are not read
             params = self._params(method, envelope)
         except JsonRpcMethodNotFound:
             logger.debug("a notification of an unknown method was ignored")
@@ -220,8 +221,8 @@ class RemitProtocol(LanguageServerProtocol):
             raise JsonRpcInvalidRequest("invalid request: the server is shutting down")
 
     def _tell_of_restart(self) -> None:
-        """Tells the person once why nothing answers: the client believes that it is connected, as it was to the server
-        that the bootstrap has started again (CLI-13).
+        """Tells the person once that the bootstrap has restarted the server (CLI-13). The client does not know this and
+        sends no new `initialize`, so its requests are refused.
         """
         if self._told_of_restart or not has_bootstrap():
             return
@@ -237,7 +238,10 @@ class RemitProtocol(LanguageServerProtocol):
         return handler
 
     def _params(self, method: str, envelope: dict[str, Json]) -> Any:
-        """Returns the params as their type; None for unknown methods. Raises JsonRpcInvalidParams."""
+        """Returns the params converted to the method's type, or None if the method takes none or has no known type.
+
+        Raises JsonRpcInvalidParams.
+        """
         try:
             if (custom := CUSTOM.get(method)) is not None:
                 return custom.read(envelope.get("params"))
@@ -250,8 +254,8 @@ class RemitProtocol(LanguageServerProtocol):
             raise JsonRpcInvalidParams(f"invalid params for `{method}`: {_describe_problem(problem)}") from problem
 
     def _member(self, name: Literal["params", "result"], envelope: dict[str, Json], message: type[Any] | None) -> Any:
-        """Returns a member of a message of this type. Raises WrongParams at the first wrong value, before any
-        conversion, or what the converter raises.
+        """Returns the converted member `name` of a message of the type `message`. Raises WrongParams at the first value
+        of the wrong shape, before any conversion, or the error of the converter.
         """
         if message is None:
             return None
@@ -267,7 +271,7 @@ class RemitProtocol(LanguageServerProtocol):
         done: Callable[[Any], None],
         keep: Callable[[asyncio.Future[Any]], object],
     ) -> None:
-        """Runs a handler: a coroutine as a task of its own, any other at once, so that the order is kept."""
+        """Runs a handler: a coroutine function as a new task, any other handler at once, in the order of messages."""
         if inspect.iscoroutinefunction(handler):
             task = asyncio.ensure_future(handler(params))
             keep(task)
@@ -281,7 +285,7 @@ class RemitProtocol(LanguageServerProtocol):
         done(future)
 
     async def cancel_running(self) -> None:
-        """Cancels every handler but the calling one, and waits until they have ended; closing ones may finish."""
+        """Cancels every running handler except the caller and `shutdown`, and waits until all but the caller ended."""
         mine = asyncio.current_task()
         others = [task for task in (*self._running.values(), *self._notified) if task is not mine]
         for task in others:
@@ -294,8 +298,8 @@ class RemitProtocol(LanguageServerProtocol):
     async def ask(self, method: str, params: Any, timeout_s: float) -> Any:
         """Sends a request to the client and waits for at most `timeout_s` seconds.
 
-        Raises TimeoutError, ConnectionLost, or JsonRpcException for an error or an unusable answer. A request that is
-        given up is cancelled at the client, so that it can close what it shows.
+        Raises TimeoutError, ConnectionLost, or JsonRpcException for an error or an unusable answer. If the wait times
+        out or is cancelled, the request is cancelled at the client too, so that the client can close its dialog.
         """
         msg_id = str(uuid.uuid4())
         try:
@@ -352,15 +356,15 @@ class RemitProtocol(LanguageServerProtocol):
     # The life of the connection
 
     def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Returns the class of a client's answer, also to custom methods; None for an unknown one."""
+        """Returns the class of the client's answer to a standard or custom method, or None for an unknown method."""
         return CUSTOM_RESULTS.get(method) or super().get_result_type(method)
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> lsp.InitializeResult:  # type: ignore[override]
-        """Answers with the server's capabilities; nothing slow has been imported so far."""
+        """Returns the server's capabilities. Nothing slow has been imported before this."""
         client = describe_client(params)
         if params.capabilities.general is not None:
-            params.capabilities.general.position_encodings = None  # pygls would take the first one
+            params.capabilities.general.position_encodings = None  # otherwise pygls would choose the first one
         result = _finish(super().lsp_initialize(params))
         result.capabilities.position_encoding = client.encoding
         if result.capabilities.execute_command_provider is not None:
@@ -369,7 +373,7 @@ class RemitProtocol(LanguageServerProtocol):
         if client.reads_virtual_documents and result.capabilities.workspace is not None:
             contents = lsp.TextDocumentContentOptions(schemes=list(SCHEMES))
             result.capabilities.workspace.text_document_content = contents
-        if not client.takes_code_actions:  # its options may be invalid too
+        if not client.takes_code_actions:  # LSP allows an object of options only for a client that takes them
             result.capabilities.code_action_provider = True
         if not announces_completion(client, os.environ):
             result.capabilities.inline_completion_provider = None
@@ -379,24 +383,26 @@ class RemitProtocol(LanguageServerProtocol):
 
     @lsp_method(lsp.INITIALIZED)
     def lsp_initialized(self, *_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Starts the slow imports: the client is ready."""
+        """Starts the slow imports, because the client has its answer to `initialize`."""
         self._life.warm_up()
 
     @lsp_method(lsp.SHUTDOWN)
     async def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
-        """Cancels what runs, closes the runtime, and only then answers: some clients kill the server right after."""
+        """Cancels running handlers, closes the runtime, and only then answers, because some clients kill the server as
+        soon as they have the answer.
+        """
         self._closing = asyncio.current_task()
         await self.cancel_running()
         await self._life.close()
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
-        """Ends the process: with 0 after `shutdown`, else with 1."""
+        """Ends the process, with exit code 0 after `shutdown`, else with 1."""
         self._life.end(0 if self.phase is Phase.SHUT_DOWN else 1)
 
     @lsp_method(lsp.CANCEL_REQUEST)
     def lsp_cancel_request(self, params: lsp.CancelParams) -> None:
-        """Cancels a running request; any other has been answered."""
+        """Cancels a running request. Any other request has been answered already."""
         task = self._running.get(params.id)
         if task is not None:
             task.cancel()
@@ -425,7 +431,9 @@ class RemitProtocol(LanguageServerProtocol):
 
 
 def _finish(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.InitializeResult:
-    """Returns the result of a pygls handler that yields only to handlers this server does not have."""
+    """Returns the result of a pygls handler, a generator that yields only for user handlers, which this server has not
+    registered.
+    """
     try:
         next(steps)
     except StopIteration as stop:
@@ -434,11 +442,11 @@ def _finish(steps: Generator[Any, Any, lsp.InitializeResult]) -> lsp.InitializeR
 
 
 def _read_id(message: Json) -> MessageId | None:
-    """Returns a message's id, if it has one that can be answered."""
+    """Returns a message's id if it is a string or a whole number, else None."""
     given = cast("dict[str, Json]", message).get("id") if isinstance(message, dict) else None
     return given if isinstance(given, int | str) and not isinstance(given, bool) else None
 
 
 def _describe_problem(error: Exception) -> str:
-    """Returns the problem with a value, without the value, which may be a secret."""
+    """Describes the problem with a value, without the value itself, which may be a secret."""
     return str(error) if isinstance(error, WrongParams) else "a value has the wrong kind"

@@ -1,7 +1,7 @@
 """Checks that a JSON value has the shape of an LSP type, before it is converted (LSP-02).
 
 The check is derived from the type's fields, builds no objects, and ends at the first mismatch. Known deviations of
-editors are corrected before (LSP-06).
+editors are corrected before the check (LSP-06).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Json = dict[str, Any]
 
 
 def mend_envelope(method: str, envelope: _Json) -> _Json:
-    """Returns the message in the protocol's form; any other error is left for the check."""
+    """Returns the message with the known deviations of editors corrected; `mismatch` finds any other error."""
     if method == lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS:
         return _without_empty_folders(envelope)
     return envelope
@@ -43,18 +43,18 @@ def _without_empty(value: object) -> object:
 
 
 _LARGEST = 2**53
-"""Larger JSON numbers are not exact everywhere, and LSP has none."""
+"""The largest accepted whole number. Larger JSON numbers are not exact in every program, and LSP has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The first mismatching value: its place, and what is wrong with it."""
+    """The first value of the wrong shape: its place, and what is wrong with it."""
 
     where: str
     problem: str
 
     def below(self, place: str) -> Mismatch:
-        """Returns the mismatch with its place relative to the value that holds it at `place`."""
+        """Returns the mismatch as seen from the enclosing value, which holds the checked value at `place`."""
         joint = "" if not self.where or self.where.startswith("[") else "."
         return Mismatch(f"{place}{joint}{self.where}", self.problem)
 
@@ -66,7 +66,7 @@ Check: TypeAlias = Callable[[Json], Mismatch | None]
 
 
 def mismatch(envelope: Mapping[str, Json], message: type, member: Literal["params", "result"]) -> Mismatch | None:
-    """Returns the first mismatch in a message's member; None where there is none, or the type has no such member."""
+    """Returns the first mismatch in a message's member, or None if there is none or the type has no such member."""
     attribute = attrs.fields_dict(message).get(member)
     if attribute is None:
         return None
@@ -78,7 +78,7 @@ def mismatch(envelope: Mapping[str, Json], message: type, member: Literal["param
 
 @cache
 def _check(kind: Hashable) -> Check:
-    """Returns a type's check."""
+    """Returns the check for a type."""
     origin, arguments = get_origin(kind), get_args(kind)
     made: Check
     if origin in {Union, types.UnionType}:
@@ -119,7 +119,7 @@ _SCALARS: Mapping[Any, Check] = {
     str: _scalar(lambda value: isinstance(value, str), "a string"),
     int: _scalar(_is_whole, "a whole number"),
     float: _scalar(lambda value: isinstance(value, int | float) and not isinstance(value, bool), "a number"),
-    bool: _scalar(lambda value: isinstance(value, bool | int | float), "a boolean"),  # some editors have only 0 and 1
+    bool: _scalar(lambda value: isinstance(value, bool | int | float), "a boolean"),  # some editors send 0 and 1
     type(None): _scalar(lambda value: value is None, "null"),
 }
 
@@ -177,21 +177,21 @@ def _map(kind: Any) -> Check:
         if not isinstance(value, dict):
             return Mismatch("", "is not an object")
         found = next((wrong for one in value.values() if (wrong := item(one)) is not None), None)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-        return None if found is None else found.below("[…]")  # not its key, which the sender chose
+        return None if found is None else found.below("[…]")  # without the key, because the sender chose it
 
     return check
 
 
 def _object(cls: type) -> Check:
-    """Returns the check of an object; unknown members are ignored. An empty list passes too: Lua has one spelling for
-    both.
+    """Returns the check for an object, which ignores unknown members. An empty list passes too, because Lua spells an
+    empty list and an empty object alike.
     """
     members: list[_Member] = []
 
     def check(value: Json) -> Mismatch | None:
         if not isinstance(value, dict) and value != []:
             return Mismatch("", "is not an object")
-        if not members:  # built on first use: types are recursive, and most are never used
+        if not members:  # built on first use, because types are recursive and most are never used
             members.extend(_Member.of(attribute) for attribute in attrs.fields(cls))
         for member in members:
             if (found := member.mismatch(value)) is not None:  # pyright: ignore[reportUnknownArgumentType]
