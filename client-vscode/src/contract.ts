@@ -8,8 +8,8 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue };
 
 /**
- * What a model can be asked for by an offer of the editor: to rename a name in a file, to explain code in words, to
- * change it as it is told, to complete at the cursor.
+ * What an editor can offer to have the model do: rename a name in a file, explain code in words, change code as it
+ * is told, complete at the cursor.
  */
 export type Ability = "rename" | "explain" | "edit" | "complete";
 
@@ -38,8 +38,8 @@ export type AgentEvent =
 /**
  * `remit/approval/respond`: the person's answer to one question.
  *
- * An `allow` for once may leave out what was shown, where the question is `by_hunk`; without all of it, it is a
- * `deny`. `comment` is for the model, with either.
+ * If the question is `by_hunk`, an `allow` for once may leave out parts of what was shown; if it leaves out all of
+ * them, it is a `deny`. `comment` is for the model, with either decision.
  */
 export interface ApprovalAnswer {
   readonly approval_id: string;
@@ -59,16 +59,16 @@ export interface ApprovalReceipt {
 /**
  * A question to the person. `digest` covers exactly what will run; no answer by `deadline` is a deny.
  *
- * `title` is one short line; `command`, which may have several, and `diffs` say it whole. `hosts` are what a command
- * may reach, and `near` says of which process in the background it reaches ports. Hidden characters are spelled out in
- * all of these.
+ * `title` is one short line; `command`, which may have several lines, and `diffs` show everything. `hosts` are the
+ * hosts that a command may reach, and `near` names the process in the background whose ports it reaches. Hidden
+ * characters are spelled out in all of these.
  *
- * `session_rule` says in words what an answer for the session would remember, `edits_rule` what one about every edit
- * would; `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
- * person's permission file, `everywhere_rule` that of an answer for good in every workspace. `session_name` says which
- * session asks, where the server holds more than one; `by_hunk`, that an answer may leave out hunks or files. The call
- * is number `step_call` of the `step_calls` that its step made besides intents; those after it may ask as well.
- * `asked_by` is the work of the sub-agent whose call it is, in a line; null where it is the turn's own.
+ * `session_rule` says in words what an answer for the session would remember, `edits_rule` what an answer for every
+ * edit would. `always_rule` is the rule that an answer for good in this workspace would write, as it will stand in the
+ * person's permission file; `everywhere_rule` is that of an answer for good in every workspace. `session_name` names
+ * the session that asks, if the server holds more than one. `by_hunk` says that an answer may leave out hunks or
+ * files. The call is number `step_call` of the `step_calls` that its step made besides intents; the calls after it may
+ * ask as well. `asked_by` is one line about the work of the sub-agent that made the call; null if no sub-agent did.
  */
 export interface ApprovalRequired {
   readonly seq: number;
@@ -109,10 +109,10 @@ export interface ApprovalRequired {
 /**
  * How the question ended and who answered.
  *
- * By `standing_answer` and `review` there was no question, and `approval_id` is the call's id: an answer given before
- * decided, or the review of work in strict mode, of which `reason` says whose it was. `beforehand` is a yes that the
- * command line gave (`--approve session`). It is `withdrawn` where a file that it was about was renamed, deleted or
- * made meanwhile.
+ * With `standing_answer` and `review` there was no question, and `approval_id` is the call's id: what decided was an
+ * answer given before, or the review of the work in strict mode, and then `reason` says whose review it was.
+ * `beforehand` is a yes that the command line gave (`--approve session`). A question is `withdrawn` if a file that it
+ * was about was renamed, deleted or made meanwhile.
  */
 export interface ApprovalResolved {
   readonly seq: number;
@@ -142,7 +142,7 @@ export interface AssistantSaid {
   readonly duration_ms: number;
 }
 
-/** How a call ended: `output` is what the model was told. The last one of an id counts. */
+/** How a call ended; `output` is what the model was told. If an id has several records, the last one counts. */
 export interface CallEnded {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -162,11 +162,11 @@ export interface CallEnded {
 }
 
 /**
- * A tool call without a model of ours: the same dispatcher, the same rules.
+ * A tool call that Remit's model did not make. It passes the same dispatcher and the same rules.
  *
- * It is the person's own (`!command`, `run-tool`), or, with `by` `model`, one that another agent's model makes: policy
- * judges that as a model's call. `typed` says that the person typed this very command: that answers what policy would
- * ask them about (APP-17). `work_item` is declared with the intent.
+ * It is the person's own (`!command`, `run-tool`), or, with `by` `model`, a call of another agent's model, which
+ * policy judges as a model's call. `typed` says that the person typed this very command, which answers the question
+ * that policy would ask (APP-17). `work_item` is declared with the intent.
  */
 export interface CallInput {
   readonly type?: "call";
@@ -179,8 +179,8 @@ export interface CallInput {
 }
 
 /**
- * A call that the model, or the person, asked for; or Remit itself, which has collected edits reviewed; or a
- * sub-agent, which was handed its work by the call `parent`.
+ * A call of the model, of the person, of Remit itself, which has collected edits reviewed, or of a sub-agent, which
+ * got its work from the call `parent`.
  */
 export interface CallMade {
   readonly timestamp: string;
@@ -194,9 +194,9 @@ export interface CallMade {
 }
 
 /**
- * One file from `before` to `after`, which are digests of kept contents; null where there is no file.
+ * One file from `before` to `after`, which are digests of kept contents; null if there is no file.
  *
- * `executable` are its rights before and afterwards; null where they do not matter.
+ * `executable` says whether it was executable before and is afterwards; null if that does not matter.
  */
 export interface ChangedFile {
   readonly path: string;
@@ -206,7 +206,7 @@ export interface ChangedFile {
   readonly moved_from: string | null;
 }
 
-/** What may be typed: `text` takes the place of what stands from character `start` (in UTF-16 units) to the end. */
+/** A completion: `text` replaces the typed text from character `start` (in UTF-16 units) to its end. */
 export interface ChatProposal {
   readonly text: string;
   readonly start: number;
@@ -214,10 +214,10 @@ export interface ChatProposal {
 }
 
 /**
- * What one line came to. `text` is Markdown to be shown; `input` is what to run in `session_id`, with `model`.
+ * The result of one line. `text` is Markdown to show; `input` is what to run in `session_id`, with `model`.
  *
  * `loads` says that the chat goes on with the session `session_id`, whose messages are to be shown; `clears` that it
- * is a new one; `leaves` that the person wants to leave.
+ * is a new session; `leaves` that the person wants to leave.
  */
 export interface ChatReply {
   readonly session_id: string;
@@ -244,7 +244,7 @@ export interface CommandWaits {
 }
 
 /**
- * Completion at the cursor, where it is switched on: the model that does it, why it offers nothing now, if so, and
+ * Completion at the cursor, if it is switched on: the model that does it, the reason if it offers nothing now, and
  * how often it offered something since the server began.
  */
 export interface CompletionState {
@@ -254,9 +254,9 @@ export interface CompletionState {
 }
 
 /**
- * The conversation came near the end of the model's window: what is sent of it is shorter now. All of it is kept.
+ * The conversation came near the end of the model's window, so a shorter form of it is sent now. All of it is kept.
  *
- * Tokens are estimated by the model's own counts; `summary` is what the model said of the part that is not sent.
+ * Tokens are estimated by the model's own counts; `summary` is the model's summary of the part that is not sent.
  */
 export interface ContextCondensed {
   readonly seq: number;
@@ -280,7 +280,7 @@ export interface ContextPayload {
   readonly workspace_folder?: string | null;
 }
 
-/** What the editor, else a language server, finds wrong in a file or folder, or in the whole workspace. */
+/** The problems that the editor, or else a language server, finds in a file or folder, or in the whole workspace. */
 export interface DiagnosticsAttachment {
   readonly pinned?: boolean;
   readonly type?: "diagnostics";
@@ -372,8 +372,8 @@ export interface FileAttachment {
 /**
  * A proposed change to one file, as a unified diff with hostile characters made visible.
  *
- * A file that is only moved has no diff. `hunks` is how many of it a person may take one by one; 0 where it is taken
- * as a whole.
+ * A file that is only moved has no diff. `hunks` is the number of hunks that a person may take one by one, or 0 if the
+ * diff is taken as a whole.
  */
 export interface FileDiff {
   readonly path: string;
@@ -386,7 +386,10 @@ export interface FileDiff {
   readonly hunks: number;
 }
 
-/** A file that a turn has changed, and how many lines came and went; null where it is no text, or too large. */
+/**
+ * A file that a turn has changed, with the numbers of added and removed lines; these are null if the file is no
+ * text or too large.
+ */
 export interface FileOutcome {
   readonly path: string;
   readonly how: "created" | "changed" | "deleted" | "moved";
@@ -398,7 +401,7 @@ export interface FileOutcome {
 /**
  * A change set: what a call is about to change, written before it does.
  *
- * With `reverts` it takes back what these turns changed: an undo, or a redo, which is the undo of an undo.
+ * With `reverts`, it takes back what these turns changed: it is an undo, or a redo, which is the undo of an undo.
  */
 export interface FilesChanged {
   readonly timestamp: string;
@@ -410,7 +413,7 @@ export interface FilesChanged {
   readonly reverts: readonly string[];
 }
 
-/** The session that this one was copied from, and its last message that was. */
+/** The session that this one was copied from, and the number of the last message that was copied. */
 export interface ForkedFrom {
   readonly session_id: string;
   readonly message: number;
@@ -419,7 +422,7 @@ export interface ForkedFrom {
 /**
  * `remit/generate`: one answer of the model by itself, in a wanted format; it has no tools and sees no workspace.
  *
- * `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` of it.
+ * `output_format` may be a JSON Schema. With `content`, the model is asked `prompt` about that content.
  */
 export interface GenerationRequest {
   readonly prompt: string;
@@ -449,7 +452,7 @@ export interface IntentDeclared {
   readonly work_item: string | null;
 }
 
-/** Stage one: the step declared its intent (rule 2), or switched it (rule 4), for a work item where it named one. */
+/** Stage one: the step declared its intent (rule 2), or switched it (rule 4), for a work item if it named one. */
 export interface IntentSelected {
   readonly seq: number;
   readonly session_id: string;
@@ -524,8 +527,9 @@ export interface ModelConfig {
 /**
  * What a local model's process holds now, and sums since it started.
  *
- * `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
- * `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
+ * `cache_bytes` are held for the next step of each of the `sessions`. `hits` counts the generations that found part of
+ * their prompt in this cache, and `shared` those that found it in another session's. `cached_tokens` of the prompts
+ * came from the cache, and the model had to read the other `read_tokens`.
  */
 export interface ModelStats {
   readonly sessions: number;
@@ -557,7 +561,7 @@ export interface NotChanged {
   readonly paths: readonly string[];
 }
 
-/** Texts that stay when the conversation is condensed. */
+/** Texts that stay in the conversation when it is condensed. */
 export interface Pinned {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -571,7 +575,7 @@ export interface Position {
   readonly character: number;
 }
 
-/** The messages before `upto` are sent to the model as `prefix` from here on. */
+/** From here on, the model is sent `prefix` in place of the messages before number `upto`. */
 export interface PrefixSent {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -580,7 +584,7 @@ export interface PrefixSent {
   readonly prefix: readonly SentMessage[];
 }
 
-/** What became of a process in the background, be it between two turns; `means` says so for the person. */
+/** A process in the background changed its state, perhaps between two turns; `means` says so for the person. */
 export interface ProcessChanged {
   readonly seq: number;
   readonly session_id: string;
@@ -595,8 +599,8 @@ export interface ProcessChanged {
 }
 
 /**
- * A process that a session started in the background. `ports` are those that it listens on, `published` the
- * addresses at which this machine reaches it; `means` says for the person how it is.
+ * A process that a session started in the background. `ports` are the ports that it listens on, `published` the
+ * addresses at which this machine reaches it; `means` describes its state for the person.
  */
 export interface ProcessStatus {
   readonly process: string;
@@ -607,7 +611,7 @@ export interface ProcessStatus {
   readonly means: string;
 }
 
-/** So many tokens of the step's prompt the model has read, of `total`; its first word comes after the last. */
+/** The model has read `done` of the `total` tokens of the step's prompt. Its first word comes after the last one. */
 export interface PromptProgress {
   readonly seq: number;
   readonly session_id: string;
@@ -620,7 +624,7 @@ export interface PromptProgress {
   readonly total: number;
 }
 
-/** A question to the person ended, after they were waited for. */
+/** A question to the person ended, after waiting for them for `waited_ms`. */
 export interface QuestionAnswered {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -643,7 +647,7 @@ export interface ReasonPayload {
   readonly line: number | null;
 }
 
-/** Where one file's text stands as it is, and as it would be: documents for `workspace/textDocumentContent`. */
+/** The addresses of one file's text as it is and as it would be, for `workspace/textDocumentContent`. */
 export interface ReviewDocument {
   readonly path: string;
   readonly before: string;
@@ -668,7 +672,7 @@ export interface ReviewHunks {
   readonly hunks: readonly ReviewHunk[];
 }
 
-/** `remit/review/hunks`: the parts of one question, each with its text. */
+/** `remit/review/hunks`: asks for the parts of one question, each with its text. */
 export interface ReviewHunksRequest {
   readonly approval_id: string;
 }
@@ -678,12 +682,12 @@ export interface ReviewList {
   readonly reviews: readonly WaitingReview[];
 }
 
-/** `remit/review/list`: what waits in one workspace folder, else in all. */
+/** `remit/review/list`: asks for the waiting questions of one workspace folder, or of all if it is null. */
 export interface ReviewListRequest {
   readonly workspace_folder?: string | null;
 }
 
-/** A hunk, or with `hunk` null a whole file; `line` is the first changed one of the text as it is. */
+/** A hunk, or with `hunk` null a whole file; `line` is the first changed line of the present text. */
 export interface ReviewPart {
   readonly path: string;
   readonly hunk: number | null;
@@ -706,9 +710,9 @@ export interface ReviewRequired {
 }
 
 /**
- * `remit/review/resolve`: the answer to one question: an `allow` is for once, a `deny` for all of it.
+ * `remit/review/resolve`: the answer to one question. An `allow` is for once, a `deny` for the whole question.
  *
- * Without `left_out`, what was left out by `remit.review.toggle` so far is not taken. `comment` is for the model.
+ * Without `left_out`, the parts that `remit.review.toggle` left out so far stay out. `comment` is for the model.
  */
 export interface ReviewResolveRequest {
   readonly approval_id: string;
@@ -763,10 +767,10 @@ export interface RunRequest {
 /**
  * How a turn ended.
  *
- * `declined`: nothing that was asked for was done, and the model says so; `denied`: nothing was, because policy or the
- * person refused it. `reason` says why in these two, and what was refused, or failed at last, where something else was
- * done. `changes` are the files that are not what they were before the turn; `taken_back_by` names what takes them
- * back, null where nothing was kept to do so.
+ * With `declined`, nothing that was asked for was done, and the model says so. With `denied`, nothing was done because
+ * policy or the person refused it. For these two, `reason` says why; if something else was done, `reason` says what
+ * was refused or failed last. `changes` are the files that differ from before the turn. `taken_back_by` names what
+ * takes the changes back; null if nothing was kept to do so.
  */
 export interface RunResult {
   readonly session_id: string;
@@ -782,9 +786,10 @@ export interface RunResult {
 }
 
 /**
- * The turn was accepted. `sent_to` is the host that the conversation is sent to, null where it stays here.
+ * The turn was accepted. `sent_to` is the host that the conversation is sent to, null if it stays on this machine.
  *
- * `resumed`: another process had begun the turn and is gone; it had only read, and that is done again from here on.
+ * `resumed` says that another process had begun the turn and is gone. If that process had only read, the turn is run
+ * again from here on.
  */
 export interface RunStarted {
   readonly seq: number;
@@ -924,14 +929,14 @@ export interface StateChanged {
  * `remit/status`: what a status bar shows.
  *
  * `model_loaded` is the share of a model's weights that is in memory, while it is loaded; `model_stats` is there while
- * a local model runs; `sent_to` is the host that conversations are sent to, null where they stay on this machine.
- * `abilities` are what the model can be asked for: an editor offers nothing else. `completion` is null where that at
- * the cursor is off. `mode` and `state` are those of the session that was asked about, else of the one that was used
- * last; `state_means` says what may be written there and what leads on, `edits` when that session asks about edits.
- * `policy` is the version in force;
- * `policy_problem` says why it is not that of the files on disk, `audit_problem` what was last found wrong with the
- * audit log. `folders` are the roots of all workspace folders that the client has open; each has its own status.
- * `processes` are those that the session started in the background, of those that have ended the last ones.
+ * a local model runs; `sent_to` is the host that conversations are sent to, null if they stay on this machine.
+ * `abilities` are what the model can be asked for; an editor offers nothing else. `completion` is null if completion
+ * at the cursor is off. `mode` and `state` are those of the session that was asked about, or else of the session used
+ * last; `state_means` says what may be written in this state and what leads on, and `edits` when that session asks
+ * about edits. `policy` is the version in force; `policy_problem` says why it is not the version on disk, and
+ * `audit_problem` what was last found wrong with the audit log. `folders` are the roots of all workspace folders that
+ * the client has open; each has its own status. `processes` are the running background processes of the session, and
+ * the last of those that have ended.
  */
 export interface StatusResult {
   readonly version: string;
@@ -992,8 +997,8 @@ export interface ThinkingDelta {
 }
 
 /**
- * Tokens of one exchange; `cached` of the input were not computed again, and `context` of it were sent in the
- * longest of its requests. `price_usd` is null where not known.
+ * Tokens of one answer; `cached` of the input tokens were not computed again, and `context` of them were sent in
+ * the longest of its requests. `price_usd` is null if it is not known.
  */
 export interface TokenCounts {
   readonly input: number;
@@ -1018,7 +1023,7 @@ export interface TokenDelta {
 /**
  * Tokens of one request or of a run; `cached_tokens` of the prompt were not computed again.
  *
- * `price_usd` is what they cost by the service's list prices: 0 on this machine, null where it is not known.
+ * `price_usd` is what they cost by the service's list prices: 0 on this machine, null if it is not known.
  */
 export interface TokenUsage {
   readonly prompt_tokens: number;
@@ -1058,7 +1063,7 @@ export interface ToolOutput {
 /**
  * How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
  *
- * `data` is the same for programs, by tool (docs/editors/protocol.md); empty where it would be longer than 256 KiB.
+ * `data` is the same for programs, by tool (docs/editors/protocol.md); empty if it would be longer than 256 KiB.
  */
 export interface ToolResultEvent {
   readonly seq: number;
@@ -1110,7 +1115,7 @@ export interface TurnEnded {
   readonly duration_ms: number;
 }
 
-/** A turn of the person's begins. `provider` and `model` answer it. */
+/** A turn begins. `provider` and `model` name the model that answers it. */
 export interface TurnStarted {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -1120,8 +1125,8 @@ export interface TurnStarted {
 }
 
 /**
- * What one step cost: of all its requests, where it took several. `context` are the tokens of the longest one of
- * them, and `window` is how many the model can be sent, with its answer; null where unknown.
+ * What one step cost, for all its requests together. `context` is the number of tokens of the longest request, and
+ * `window` the number of tokens that the model can hold with its answer; null if unknown.
  */
 export interface UsageEvent {
   readonly seq: number;
@@ -1139,7 +1144,7 @@ export interface UsageEvent {
 /**
  * A message to the model: the person's words, or what Remit told it by itself.
  *
- * `sent` is all that the model was sent, with attachments and what the editor showed; null where that is `content`.
+ * `sent` is all that the model was sent, with attachments and what the editor showed; null if it equals `content`.
  */
 export interface UserSaid {
   readonly timestamp: string;
@@ -1151,9 +1156,9 @@ export interface UserSaid {
 }
 
 /**
- * One question about changes; `parts` is empty where it can be answered only as a whole.
+ * One question about changes; `parts` is empty if it can be answered only as a whole.
  *
- * `documents` is empty for a client that asks for no such documents.
+ * `documents` is empty for a client that cannot read such documents.
  */
 export interface WaitingReview {
   readonly approval_id: string;
@@ -1167,7 +1172,7 @@ export interface WaitingReview {
   readonly documents: readonly ReviewDocument[];
 }
 
-/** What the person was told beside the answer. */
+/** A warning that the person was given besides the answer. */
 export interface Warned {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -1188,8 +1193,8 @@ export interface WarningEvent {
 }
 
 /**
- * Where the session is about to stand in the workflow, written before it does; `changed` says whether anything was
- * written since the state was entered. It holds where the audit log has it.
+ * The next position of the session in the workflow, written before the session moves there; `changed` says whether
+ * anything was written since the state was entered. It counts only if the audit log has the transition.
  */
 export interface WorkflowMoved {
   readonly timestamp: string;
