@@ -60,7 +60,8 @@ _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
     (
         "signals",
         "signal the server",
-        # Only in the server's own pid namespace: elsewhere its pid is another process, as 1 always is.
+        # Signal only in the server's own pid namespace, because elsewhere its pid is another process; a server that is
+        # the first process of its container has pid 1, which every namespace has.
         'case "$(readlink /proc/self/ns/pid)" in ""|{space}) kill -0 {server};; *) false;; esac',
     ),
     (
