@@ -25,8 +25,8 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def foreign_folders(workspace: Path, shown: Iterable[ReadOnlyMount]) -> frozenset[str] | None:
-    """Returns the folders of the host that a command sees besides its workspace, or None if another file system is
-    mounted inside one of them, because an overlay would not show that. Looks at which folders exist.
+    """Returns the folders of the host that a command sees besides its workspace, or None if overlays could not show all
+    of them: another file system is mounted inside one, or a file is mounted in the workspace. Looks at which exist.
     """
     system = [folder for folder in map(Path, SYSTEM_FOLDERS) if folder.is_dir() and not folder.is_symlink()]
     named = [each.source for each in shown if each.source.is_dir()]
