@@ -76,7 +76,7 @@ def storage(used: int, free: int, rules: AuditRules) -> Storage:
     """Returns how full a log of `used` bytes is on a disk with `free` bytes left: above 80 % is a warning, above 95 %
     critical.
 
-    Its room is what the rules give it, or what the disk has if that is less.
+    Its room is `rules.max_bytes`, or the log and the free disk space together if that is less.
     """
     room = min(rules.max_bytes, used + free)
     share = used / room if room else 1.0

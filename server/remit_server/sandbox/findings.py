@@ -29,7 +29,7 @@ class Finding(Protocol):
 
     @property
     def isolation(self) -> Isolation:
-        """What isolates here, or why nothing does."""
+        """What the sandbox gives here, or why it cannot isolate."""
         ...
 
 

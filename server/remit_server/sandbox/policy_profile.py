@@ -14,7 +14,7 @@ from remit_server.sandbox.visible.toolchains import ReadOnlyMount, system_option
 PROGRAM = "/program.py"
 MEMORY_BYTES = 128 * 1024 * 1024
 
-# Libraries, and no programs; `/nix/store` has both in the same folders.
+# Folders of libraries without programs, except `/nix/store`, which has both in the same folders.
 _LIBRARIES = (
     *("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32"),
     *("/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),

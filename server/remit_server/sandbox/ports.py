@@ -1,4 +1,4 @@
-"""What the harness asks of a sandbox (BOX-07)."""
+"""The port of all sandboxes: commands, their output, and what the harness calls (BOX-07)."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Seatbelt:
 
 
 class _Tree:
-    """The processes of one command: macOS has no namespace that would end them all, so they are kept track of."""
+    """Keeps track of the processes of one command, because macOS has no namespace that would end them all."""
 
     def __init__(self) -> None:
         self._known: set[int] = set()
@@ -153,7 +153,7 @@ def _list_processes() -> str:
 
 
 def _real_path(folder: str) -> Path:
-    """Without links: the profile's paths are compared after they are followed."""
+    """Returns the folder's path without links, because macOS compares the profile's paths with real paths."""
     return Path(folder).resolve()
 
 
