@@ -246,8 +246,7 @@ class Maintenance:
         self._wake.set()
 
     def _told(self, message: str) -> None:
-        """Warns of what the log reports about itself, and has a checkpoint made soon, because the log may be a new
-        one."""
+        """Warns of what the log reports about itself; has a checkpoint made soon, because the log may be new."""
         self._warn(message)
         self._secure()
 

@@ -122,8 +122,7 @@ _NUMBER, _TIMESTAMP = _SORTED.index("number"), _SORTED.index("timestamp")
 _FIRST, _MIDDLE, _LAST = (
     attrgetter(*_SORTED[start:end]) for start, end in ((0, _NUMBER), (_NUMBER + 1, _TIMESTAMP), (_TIMESTAMP + 1, None))
 )
-# The fields of a record before and after its number; neither part is empty, because a record always has a kind and a
-# time.
+# The fields of a record before and after its number; neither part is empty, for each record has a kind and a time.
 _BEFORE, _AFTER = (tuple(f'"{name}":' for name in names) for names in (_SORTED[:_NUMBER], _SORTED[_NUMBER + 1 :]))
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 

@@ -45,8 +45,7 @@ log = logging.getLogger(__name__)
 
 
 def wall_clock_ms() -> int:
-    """Returns the milliseconds since the epoch. The clock may go back, so records are ordered by number, not by
-    time."""
+    """Returns the milliseconds since the epoch. The clock may go back, so records are ordered by number alone."""
     return time.time_ns() // 1_000_000
 
 
@@ -151,15 +150,13 @@ class AuditLog:
             return self._chain.used_bytes()
 
     def close_segment(self, ordinal: int) -> Path | None:
-        """Closes the active segment if its ordinal is still `ordinal` (see `Chain.close_segment`). Raises
-        AuditError."""
+        """Closes the active segment if it is still number `ordinal` (see `Chain.close_segment`). Raises AuditError."""
         with self._lock:
             self._flush()
             return self._chain.close_segment(ordinal, self.clock())
 
     def close(self) -> None:
-        """Makes all records durable and closes the file. Idempotent. Raises AuditError if records cannot be made
-        durable."""
+        """Makes all records durable and closes the file. Idempotent. Raises AuditError if that fails."""
         with self._lock:
             try:
                 self._flush()

@@ -16,8 +16,7 @@ EXACT = 6
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The lines that ran, and all that could run; `by` names the runner that measured, because others count
-    otherwise."""
+    """The lines that ran, and all that could run; `by` names the measuring runner, because others count otherwise."""
 
     by: str
     ran: int

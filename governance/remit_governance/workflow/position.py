@@ -131,8 +131,7 @@ def digest_position(position: Position) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The workspace as it is now: the test files, or None if no proof is about any, and the digests of files by
-    path."""
+    """The workspace as it is now: its test files, or None if no proof is about any, and files' digests by path."""
 
     tests: TestFiles | None = None
     files: Mapping[str, str | None] = field(default_factory=dict[str, str | None])

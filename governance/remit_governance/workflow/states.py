@@ -201,8 +201,7 @@ def rows_of(mode: Mode, *, exempt: bool = False) -> tuple[Transition, ...]:
 
 
 def advance(mode: Mode, state: State, trigger: Trigger, facts: Facts, *, exempt: bool = False) -> Moved | Held:
-    """Returns the transition that a trigger takes, by the first row whose guard holds, or else what is missing
-    (FLW-02)."""
+    """Returns the transition that a trigger takes, by the first row whose guard holds, or what is missing (FLW-02)."""
     if trigger is Trigger.RESET:
         return Moved(state, State.IDLE)
     rows = [row for row in rows_of(mode, exempt=exempt) if row.source is state and row.trigger is trigger]

@@ -68,8 +68,7 @@ class Slots:
 
 
 class Scheduled:
-    """A sandbox whose commands wait for their turn; a more urgent command can pause or end a less urgent one
-    (SCH-04)."""
+    """A sandbox whose commands wait for their turn; a more urgent one can pause or end a less urgent one (SCH-04)."""
 
     def __init__(self, sandbox: Sandbox, slots: Runner) -> None:
         self._sandbox, self._slots = sandbox, slots

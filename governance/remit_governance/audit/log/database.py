@@ -177,8 +177,7 @@ def read_segment(connection: sqlite3.Connection) -> Segment | None:
 
 
 def live_segment(connection: sqlite3.Connection) -> Segment:
-    """Returns the active segment with its real end, which may be further on than the noted one. Raises
-    sqlite3.Error."""
+    """Returns the active segment with its real end, which may be after the noted one. Raises sqlite3.Error."""
     # Use one statement, so that both tables are read at the same moment.
     rows = connection.execute(
         "SELECT log, segment, before, previous, started, coalesce(number, before), coalesce(hash, '') FROM chain"

@@ -20,8 +20,7 @@ SUB_AGENT = "sub_agent"
 """In the metadata of a sub-agent's records: the id of the call that handed it the work (AGT-17)."""
 
 TOLD = "told"
-"""In the metadata of another agent's call: the answer that the agent got; with `ask` the agent was to ask its
-person."""
+"""In the metadata of another agent's call: the agent's answer; with `ask` it was to ask its person."""
 
 LEADS_TO = "leads_to"
 """In the metadata of the outcome of another agent's call: the file that it really reached, which was not the one judged
@@ -32,8 +31,7 @@ NOT_KNOWN = "interrupted: the process ended during this call, and whether it was
 NOT_IN_ORDER = "the server did not end in order: its process was killed, or what it recorded last was removed"
 
 WITH_ITS_SERVER = "the process that it belonged to ended"
-"""The reason recorded for the end of a token, sandbox or process whose end no record shows; none outlives its
-server."""
+"""The recorded reason for the end of a token, sandbox or process that ended with its server."""
 
 _ENDS = frozenset(
     {

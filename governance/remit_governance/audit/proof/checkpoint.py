@@ -75,8 +75,7 @@ class Signer:
         return self._private.sign(message).hex()
 
     def seal(self, message: bytes) -> str:
-        """Returns a code in hex that only holders of the key can make and check (keyed BLAKE2b), much faster than a
-        signature."""
+        """Returns a code in hex (keyed BLAKE2b), which only holders of the key can make and check, but faster."""
         return hashlib.blake2b(message, digest_size=32, key=self._secret).hexdigest()
 
 
@@ -86,8 +85,10 @@ def make(checkpoint: Checkpoint, signer: Signer) -> SignedCheckpoint:
 
 
 def read_line(line: bytes) -> SignedCheckpoint:
-    """Returns the checkpoint that a line holds. Raises ValueError unless the line is in the one written form. Checks no
-    signature."""
+    """Returns the checkpoint that a line holds. Raises ValueError unless it is in the one written form.
+
+    Checks no signature.
+    """
     try:
         value: dict[str, Any] = json.loads(line)
         key, signature = str(value.pop("key")), str(value.pop("signature"))
@@ -103,8 +104,7 @@ def read_line(line: bytes) -> SignedCheckpoint:
 
 
 def signature_holds(signed: SignedCheckpoint) -> bool:
-    """Returns whether the checkpoint was signed with the key that it names; the caller has to check whose key that
-    is."""
+    """Returns whether the checkpoint was signed with the key that it names; callers have to check whose key it is."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 as below
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
 

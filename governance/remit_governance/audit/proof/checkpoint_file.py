@@ -70,8 +70,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The content of a checkpoint file: a line that holds no checkpoint is None; `torn` says that the last line is
-    cut."""
+    """The content of a checkpoint file. A line without a checkpoint is None; `torn` says that the last line is cut."""
 
     signed: tuple[SignedCheckpoint | None, ...]
     digests: frozenset[str]

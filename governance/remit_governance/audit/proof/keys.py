@@ -114,8 +114,7 @@ class KeyringVault:
         return (_key(text, "the keyring"),) if text else ()
 
     def obtain(self) -> bytes:
-        """Returns the key, and makes it if there is none. Raises AuditError, also if the keyring does not keep the new
-        key."""
+        """Returns the key, and makes it if there is none. Raises AuditError, also if the keyring does not keep it."""
         found = self.load() or self._made()
         if not found:
             raise _unusable("the keyring keeps nothing", "set up a keyring, or none")

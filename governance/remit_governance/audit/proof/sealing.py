@@ -80,8 +80,7 @@ class CheckpointFile:
             raise AuditError("the checkpoint file cannot be read", why, "make it readable for you") from error
 
     def append(self, sign: Sign) -> None:
-        """Locks the file, drops a part of a line that a crash left, adds a line, and brings it to the disk. Raises
-        AuditError."""
+        """Adds a line under a lock, durably, and drops a part of a line that a crash left. Raises AuditError."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -272,8 +271,7 @@ class Sealer:
         self._known = StoredHead(heads.write(signed, before, durable=durable), signed)
 
     def _follows(self, stored: StoredHead, chain: Chain) -> bool:
-        """Returns whether the stored head is the last that this process signed, and all records after it are its
-        own."""
+        """Returns whether this process signed the stored head last, and wrote all records after it."""
         if stored is not self._known or stored.signed is None:
             return False
         head = stored.signed.head

@@ -121,8 +121,7 @@ def _records(
 
 
 def _texts(wanted: AuditFilter) -> list[str]:
-    """Returns texts that the canonical JSON of each fitting record has; searching for them is faster than reading
-    JSON."""
+    """Returns texts that each fitting record's JSON has, because searching for them is faster than reading JSON."""
     asked = ((name, getattr(wanted, name)) for name in _EQUAL)
     return [f'"{name}":{json.dumps(str(value), ensure_ascii=False)}' for name, value in asked if value is not None]
 
@@ -136,7 +135,7 @@ def _outside(connection: sqlite3.Connection, wanted: AuditFilter) -> bool:
 
 
 def _rarest(connection: sqlite3.Connection, wanted: AuditFilter) -> tuple[str, str] | None:
-    """Returns the wanted field and value that the fewest records of a closed segment have, or None if no field is
+    """Returns the wanted field and value that the fewest records of a closed segment have, or None if none is
     wanted."""
     asked = [(name, str(value)) for name in _EQUAL if (value := getattr(wanted, name)) is not None]
     if len(asked) < 2:

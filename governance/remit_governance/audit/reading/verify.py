@@ -225,8 +225,7 @@ def said_of_itself(connection: sqlite3.Connection, path: Path) -> Evidence:
 
 
 def time_at(connection: sqlite3.Connection, number: int) -> int:
-    """Returns when a record was made, in milliseconds since the epoch, or 0 if there is no such record. Raises
-    ValueError."""
+    """Returns when a record was made, in milliseconds since the epoch; 0 if there is none. Raises ValueError."""
     row = connection.execute("SELECT content FROM records WHERE number = ?", (number,)).fetchone()
     return read_content(row[0])[1] if row else 0
 

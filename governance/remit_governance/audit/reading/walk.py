@@ -64,8 +64,7 @@ def begin(segment: Segment, at: Position) -> Broken | None:
 
 
 def follow(connection: sqlite3.Connection, at: Position) -> Broken | None:
-    """Hashes every record after `at` along the chain, and moves `at` to the last good one. Returns what is wrong, or
-    None."""
+    """Hashes every record after `at` along the chain; moves `at` to the last good one. Returns a fault, or None."""
     factory, connection.text_factory = connection.text_factory, bytes
     try:
         end = _hashed(connection, at)
@@ -78,8 +77,7 @@ def follow(connection: sqlite3.Connection, at: Position) -> Broken | None:
 
 
 def end(connection: sqlite3.Connection, segment: Segment, at: Position, *, closed: bool) -> Broken | None:
-    """Returns a fault if a segment does not end where it says, or None; an active one may have more records than
-    noted."""
+    """Returns a fault if a segment does not end where it says; an active one may have more records than noted."""
     early = connection.execute("SELECT min(number) FROM records WHERE number <= ?", (segment.before,)).fetchone()[0]
     if early is not None:
         return Broken(early, f"record {early} is in segment {segment.ordinal}, which begins after {segment.before}")

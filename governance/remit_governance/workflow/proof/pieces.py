@@ -90,7 +90,7 @@ class Named:
 
 
 def name_test(test_id: str, told: str | None, texts: Mapping[str, str]) -> Named:
-    """Returns the test of this id with the files that may contain it; `told` is the file that the runner names, if
+    """Returns the test of this id with the files that may contain it; `told` is the file named by the runner, if
     any."""
     return Named(test_id, tuple(_files_of(test_id, told, texts)))
 

@@ -202,8 +202,10 @@ async def _start(job: Job) -> _Running:
 
 
 async def _spawn_job(job: Job) -> Spawned:
-    """Starts the process and closes our copies of its descriptors. Raises OSError, and then also closes `status` and
-    `hold`."""
+    """Starts the process and closes our copies of its descriptors; if it fails, also closes `status` and `hold`.
+
+    Raises OSError.
+    """
     try:
         environment = {"PATH": job.path}
         return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.as_root, unseen=job.unseen)

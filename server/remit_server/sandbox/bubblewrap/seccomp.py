@@ -34,7 +34,7 @@ _FORBIDDEN = (
     *("iopl", "ioperm", "syslog", "vhangup", "lookup_dcookie", "nfsservctl", "personality"),
 )
 # Answered as if the kernel did not have them, so that programs fall back to older calls: io_uring bypasses every
-# filter, no filter can see the flags of clone3, and memory files, detached shared memory and queues count towards no
+# filter, no filter sees the flags of clone3, and memory files, detached shared memory and queues count towards no
 # limit.
 _ABSENT = (
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "memfd_create", "memfd_secret"),
@@ -107,7 +107,7 @@ def rules(profile: ProfileName) -> tuple[Rule, ...]:
         *(Rule(call, errno.ENOSYS) for call in _ABSENT),
         *(Rule("clone", where=(_masked(0, flag, flag),)) for flag in _NEW_NAMESPACE),
         *(Rule("ioctl", where=(_masked(1, request, _LOW_32),)) for request in _TERMINAL_INJECTION),
-        # Mask the upper half, because the kernel ignores it.
+        # Compare the lower half alone, because the kernel ignores the upper one.
         Rule("fcntl", where=(_masked(1, _SET_LEASE, _LOW_32),)),
         *_rules_of(profile),
     )
@@ -160,8 +160,8 @@ def _rules_of(profile: ProfileName) -> tuple[Rule, ...]:
             return (*_process_rules(), *_rules_of("standard"))
         case "standard":
             # Sockets of the host may lie in the workspace, and a read-only mount does not prevent connecting to them.
-            # One end of a datagram pair can send to any of them; one end of a stream pair stays connected to the other
-            # end.
+            # An end of a datagram pair can send to any of them; an end of a stream pair can send to the other end
+            # alone.
             return (*_loopback_rules(), Rule("socket", errno.EAFNOSUPPORT, _family(_AF_UNIX)), *_no_datagram_pairs())
         case "standard-unix":
             return _loopback_rules()
@@ -196,7 +196,8 @@ def _process_rules() -> tuple[Rule, ...]:
 
 
 def _offline_rules() -> tuple[Rule, ...]:
-    """Allows UNIX stream sockets alone: pairs, and single ones that cannot connect."""
+    """Allows only UNIX sockets, which reach nothing: pairs, and single ones that can neither connect nor send
+    datagrams."""
     return (
         Rule("connect"),
         *(Rule(call, errno.EAFNOSUPPORT, _beyond(_AF_UNIX)) for call in ("socket", "socketpair")),

@@ -81,8 +81,7 @@ async def spawned(
 
 
 class Reading(asyncio.Protocol):
-    """Hands the bytes of a pipe to `heard`; the future `ended` is done at the pipe's end, or with what `heard`
-    raises."""
+    """Hands a pipe's bytes to `heard`; the future `ended` is done at the pipe's end, or with what `heard` raises."""
 
     def __init__(self, heard: Callable[[bytes], None]) -> None:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()

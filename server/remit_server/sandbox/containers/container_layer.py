@@ -27,8 +27,7 @@ from remit_server.uninterrupted import lent
 AREAS = ("/dev/shm",)  # noqa: S108  a private folder is made in it
 TRIAL = "echo x > made && rm gone && rm -r old && mkdir old && echo x > old/new && echo y > kept && echo end"
 TRIAL_CHANGES = {"made": b"x\n", "gone": None, "old/file": None, "old/new": b"x\n", "kept": b"y\n"}
-"""What `TRIAL` changes in a folder made by `make_trial`; together these are all ways in which an overlay notes a
-change."""
+"""What `TRIAL` changes in a folder made by `make_trial`: one change for each way in which an overlay notes them."""
 _MOUNT_S = 20.0
 
 

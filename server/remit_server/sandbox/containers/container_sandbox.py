@@ -322,8 +322,7 @@ class Containers:
         return Isolation(self._program, available=True)
 
     async def _try_more(self, isolation: Isolation, place: _Place) -> _Found:
-        """Returns the isolation and the place, completed by trials of a layer, the proxy, a channel and the
-        loopback."""
+        """Returns isolation and place, completed by trials of a layer, the proxy, a channel and the loopback."""
         (area, read_only), (held, offline) = await asyncio.gather(self._find_area(place), self._try_ways(place))
         hosts, channel, background = (line in held for line in _WENT)
         ways = replace(isolation, hosts=hosts, channel=channel, background=background, offline=offline)

@@ -304,8 +304,7 @@ def _children_of(pid: int) -> list[int]:
 
 
 def signal_below(root: int, *, stop: bool) -> None:
-    """Pauses all descendants of a process, also new ones that appear meanwhile, or lets them go on; but not the process
-    itself."""
+    """Pauses all descendants of a process, also those that appear meanwhile, or lets them go on; not the root."""
     told: set[int] = set()
     while new := _living_below(root) - told:
         _signal(new, signal.SIGSTOP if stop else signal.SIGCONT)

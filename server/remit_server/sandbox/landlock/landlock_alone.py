@@ -58,8 +58,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Tree:
-    """The processes of one command, below their supervisor `first`, which is never paused so that it notices the
-    end."""
+    """The processes of one command, below their supervisor, which is never paused so that it notices their end."""
 
     first: list[int] = field(default_factory=list[int])
 
@@ -144,8 +143,7 @@ class LandlockAlone:
         files: dict[Rights, list[str]],
         others: int,
     ) -> Job:
-        """Returns the job, which owns the descriptors opened here; `others` is how many other threads the person
-        has."""
+        """Returns the job, which owns the descriptors opened here; `others` counts the person's other threads."""
         limits = TEMPLATES[spec.template].limits
         limits = replace(limits, tasks=limits.tasks + others)
         read_status, write_status = os.pipe()
@@ -195,8 +193,8 @@ def files_given(spec: CommandSpec, scratch: Path) -> dict[Rights, list[str]]:
 
 
 def places_without(top: Path, hidden: Iterable[Path]) -> Iterator[Path]:
-    """Yields folders and files that together hold all of `top` except what is hidden; no links, which Landlock would
-    follow."""
+    """Yields folders and files that together hold all of `top` except what is hidden, without links, because Landlock
+    takes real files."""
     inside = [path for path in hidden if path.is_relative_to(top)]
     if not inside:
         yield top

@@ -50,8 +50,7 @@ class ControlGroup:
         return None
 
     def freeze(self, stop: bool) -> None:
-        """Pauses all processes of the group, or lets them go on. Never raises, because a group that is gone is
-        empty."""
+        """Pauses all processes of the group, or lets them go on. Never raises, because a missing group is empty."""
         with contextlib.suppress(OSError):
             (self.folder / "cgroup.freeze").write_text("1" if stop else "0")
 

@@ -27,8 +27,7 @@ def programs_behind(entry: Path, home: Path) -> tuple[Path, ...] | None:
 
 
 def is_hollow(program: Path, environment: Mapping[str, str]) -> bool:
-    """Returns whether this is one of rustup's stand-ins for a program that no toolchain has, so that it can only
-    fail."""
+    """Returns whether this is rustup's stand-in for a program that no toolchain has, so that it can only fail."""
     home, rustup = environment.get("RUSTUP_HOME"), program.with_name("rustup")
     stands_in = bool(home) and program.name != "rustup" and rustup.exists() and rustup.samefile(program)
     return stands_in and not any(Path(home or "", "toolchains").glob(f"*/bin/{program.name}"))

@@ -97,7 +97,7 @@ TOOLCHAINS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A real folder that matches a row of the table; `base` is the home, or the root for an absolute row."""
+    """A path that matches a toolchain of the table; `base` is the home, or the root for an absolute folder."""
 
     toolchain: Toolchain
     base: Path
@@ -136,8 +136,7 @@ class Places:
         return Path(real) if kin or self.is_system(Path(real)) else None
 
     def is_shown(self, path: Path) -> bool:
-        """Returns whether `path` as it is spelled can be seen inside, because it lies in a shown folder of the
-        table."""
+        """Returns whether `path` as it is spelled lies in a folder of the table that is shown inside."""
         row = self.row_at(path)
         return row is not None and self.source_of(row) is not None
 
