@@ -62,9 +62,9 @@ class CommandSpec:
     empty, there is no network. `local` are ports of this machine's loopback that the command finds on its own loopback;
     each connection is reported to `attempted` as well. `readable` are real files and folders outside the workspace that
     the command may read; a tool or the harness names them, never a model. `in_place_of` maps a path to such a file,
-    which the command sees at that path. `listed` are folders above visible paths whose visible entries the command may
-    list; other such folders cannot be listed. `priority` orders the commands that wait for a sandbox, from 1, the
-    highest, to 5. The adapter attaches to `freezer` the way to pause the command; paused time does not count. `begun`
+    which the command sees at that path. Folders above such paths cannot be listed, except those in `listed`, which show
+    what of them is visible. `priority` orders the commands that wait for a sandbox, from 1, the highest, to 5. The
+    adapter attaches to `freezer` the way to pause the command; paused time does not count. `begun`
     gets the pid of the first process before the command begins. `waits` is called when the command has to wait for its
     turn, starts, is paused, and goes on; it may not raise. A tunnel is cut once `in_force` says no to its host. If
     there is a `channel`, the command inherits one end of a socket, and `channel` serves the other. If `alone`, it can
