@@ -26,8 +26,10 @@ _LAST = (1 << 32) - 2
 
 
 def main(words: list[str]) -> int:
-    """`mount_layer USER GROUP FOLDER…` mounts the overlay of each folder at its `merged`. Returns 1 and prints why if
-    it cannot."""
+    """Mounts the overlay of each folder at its `merged`: `mount_layer USER GROUP FOLDER…`.
+
+    Returns 1 and prints why if it cannot.
+    """
     user, group, *folders = words
     try:
         users = _exchanging(int(user), int(group))
