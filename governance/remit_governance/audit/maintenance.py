@@ -1,7 +1,7 @@
-"""Maintains one log (effect): has its end signed, closes its segments, deletes what is too old, says when its room
-runs out, and looks at it when it is opened (AUD-01); and the rules of how long and how large a log is kept (AUD-05).
+"""Maintains one log (effect): has its end signed, closes its segments, deletes old ones, warns when room runs out, and
+examines the log when it is opened (AUD-01); also the rules of how long and how large a log is kept (AUD-05).
 
-All this is done on a thread of its own, so that no call waits for it; what goes wrong in it is a warning.
+All this is done on a thread of its own, so that no call waits for it; an error in it becomes a warning.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from remit_governance.errors import AuditError
 
 DAY_MS = 86_400_000
 SEGMENTS_AT_MOST = 64
-"""The share of a full log that one segment may take: dropping the oldest one frees something, and what is looked for in
-the active one, which has no indexes, is found in some milliseconds."""
+"""A segment may take one part in this many of a full log, so that deleting the oldest one frees some room, and a search
+in the active one, which has no indexes, takes a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRules:
-    """What a log is held to: days, bytes, and records between two checkpoints."""
+    """The limits of a log: days and bytes that are kept, and records between two checkpoints."""
 
     retention_days: int = 90
     max_bytes: int = 1 << 30
@@ -41,13 +41,13 @@ class AuditRules:
 
     @property
     def segment_bytes(self) -> int:
-        """How large the active segment becomes before it is closed, whatever the day."""
+        """The size at which the active segment is closed, whatever its age."""
         return self.max_bytes // SEGMENTS_AT_MOST
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A closed segment: its file, its size, and when its last record was made (milliseconds since the epoch)."""
+    """A closed segment: its file, its size, and the time of its last record (milliseconds since the epoch)."""
 
     ordinal: int
     path: Path
@@ -56,7 +56,7 @@ class Archive:
 
 
 class StorageLevel(StrEnum):
-    """How full a log's room is."""
+    """How full the room for a log is."""
 
     FINE = "fine"
     WARNING = "warning"
@@ -65,7 +65,7 @@ class StorageLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The room of a log, of which `used` bytes are taken. `why` says in words what limits it."""
+    """The room for a log, of which `used` bytes are taken. `why` says in words what limits it."""
 
     level: StorageLevel
     used: int
@@ -76,7 +76,7 @@ def storage(used: int, free: int, rules: AuditRules) -> Storage:
     """Returns how full a log of `used` bytes is on a disk with `free` bytes left: above 80 % is a warning, above 95 %
     critical.
 
-    Its room is what the rules give it, or what the disk has if that is less.
+    Its room is `rules.max_bytes`, or the log and the free disk space together if that is less.
     """
     room = min(rules.max_bytes, used + free)
     share = used / room if room else 1.0
@@ -86,16 +86,16 @@ def storage(used: int, free: int, rules: AuditRules) -> Storage:
 
 
 def due_for_closing(started: int, bytes_used: int, now: int, rules: AuditRules) -> bool:
-    """Returns whether a segment begun at `started` is to be closed at `now` (milliseconds since the epoch): a new UTC
-    day, or its size. A clock that went back closes nothing."""
+    """Returns whether a segment begun at `started` is to be closed at `now` (milliseconds since the epoch), because a
+    new UTC day has begun or it is too large. A clock that went back closes nothing."""
     return now // DAY_MS > started // DAY_MS or bytes_used > rules.segment_bytes
 
 
 def to_delete(closed: Sequence[Archive], active_bytes: int, now: int, rules: AuditRules) -> tuple[Archive, ...]:
-    """Returns which closed segments (oldest first) are to go: those past their days, then the oldest while all is too
-    large.
+    """Returns which closed segments (given oldest first) to delete: those that are too old, and then the oldest ones as
+    long as all together are too large.
 
-    A full disk deletes nothing: whoever can fill it could otherwise have the log forget.
+    A full disk is no reason to delete, because otherwise anyone who fills the disk could erase the log.
     """
     used = active_bytes + sum(archive.bytes for archive in closed)
     gone: list[Archive] = []
@@ -112,10 +112,10 @@ def _size(count: int) -> str:
 
 
 LOOK_EVERY = 1_000
-"""Records after which sizes are looked at again."""
+"""The number of records after which sizes are checked again."""
 
 PATIENCE_S = 15.0
-"""How long closing waits for what is under way."""
+"""How long `close` waits for the thread to finish its work."""
 
 STANDARD_RULES = AuditRules()
 
@@ -130,7 +130,7 @@ log = logging.getLogger(__name__)
 
 
 def free_bytes(folder: Path) -> int:
-    """Returns what the disk has left."""
+    """Returns how many bytes are free on the folder's disk."""
     return shutil.disk_usage(folder).free
 
 
@@ -144,7 +144,7 @@ class Maintenance:
         rules: AuditRules = STANDARD_RULES,
         free: Callable[[Path], int] = free_bytes,
     ) -> None:
-        """Nothing is done until `start`, or one of the other methods, is called. Raises AuditError."""
+        """Does no maintenance until `start`, or one of the other methods, is called. Raises AuditError."""
         self.log, self._notary, self.rules, self._free = log, notary, rules, free
         self.warnings: tuple[str, ...] = ()
         for message in log.notices:
@@ -163,14 +163,15 @@ class Maintenance:
         self._day = self._opened.started // DAY_MS
 
     def start(self) -> None:
-        """Look at the log as it is now, and keep it from here on."""
+        """Starts the thread, which examines the log as it is now and then maintains it."""
         self.log.on_append = self._grown
         self.log.on_security_event = self._secure
         self._wake.set()
         self._thread.start()
 
     def close(self) -> None:
-        """Have the log's end vouched for, and close it. Idempotent. Raises AuditError where records are lost."""
+        """Makes a checkpoint of the log's end, and closes the log. Idempotent. Raises AuditError if records are
+        lost."""
         if self._closing:
             return
         self._closing = True
@@ -183,7 +184,8 @@ class Maintenance:
         self.log.close()
 
     def checkpoint(self) -> SignedCheckpoint | None:
-        """Have all records vouched for, and record that; None where that is so already. Raises AuditError."""
+        """Makes a checkpoint of all records, and records that; returns None if there is one already or no notary.
+        Raises AuditError."""
         with self._vouching:
             if self._notary is None:
                 return None
@@ -198,13 +200,13 @@ class Maintenance:
             if self._notary.heads is not None:
                 metadata["head"] = "signed"
             record = self.log.append(AuditEvent(AuditKind.CHECKPOINT, metadata=metadata))
-            # What came between the two in another thread is not vouched for yet.
+            # Another thread may have added records between the two, and the checkpoint does not cover those.
             alone = record.number == segment.count + 1
             self._vouched = (segment.log, record.number if alone else segment.count)
             return signed
 
     def upkeep(self) -> None:
-        """Do now what is due: a checkpoint, closing the segment, deleting old ones, a warning about room."""
+        """Does now what is due: a checkpoint, closing the segment, deleting old ones, a warning about room."""
         with self._warning(UNKEPT):
             now, segment, rules = self.log.clock(), self.log.segment(), self.rules
             self._next_look = segment.count + min(LOOK_EVERY, rules.checkpoint_every)
@@ -214,7 +216,7 @@ class Maintenance:
             if to_close or due or segment.count - self._vouched_until(segment.log) >= rules.checkpoint_every:
                 self.checkpoint()
             if to_close and (archive := self.log.close_segment(segment.ordinal)):
-                # Its records are chained; this vouches for its indexes too.
+                # The chain protects the segment's records; this digest protects its indexes too.
                 metadata = {"segment": str(segment.ordinal), "digest": digest_of(archive)}
                 self.log.append(AuditEvent(AuditKind.AUDIT_SEGMENT_CLOSED, metadata=metadata))
             self._delete_old(now)
@@ -244,12 +246,12 @@ class Maintenance:
         self._wake.set()
 
     def _told(self, message: str) -> None:
-        """The log says something of itself, which may be that another one is begun."""
+        """Warns of what the log reports about itself; has a checkpoint made soon, because the log may be new."""
         self._warn(message)
         self._secure()
 
     def _look(self) -> None:
-        """What is wrong at the start is said and recorded, and blocks nothing (AUD-01, OBS-04)."""
+        """Examines the log at the start; warns of faults and records them, but blocks nothing (AUD-01, OBS-04)."""
         for fault in examine_start(self.log.path, self._notary):
             if fault.damaged:
                 self.log.renew(fault.why)
@@ -264,36 +266,38 @@ class Maintenance:
         self.log.append(event)
 
     def _sealed(self) -> Segment:
-        """Returns the active segment, of a log whose beginning is vouched for. The head is on the disk before a
-        checkpoint says as much."""
+        """Returns the active segment of a log whose beginning is vouched for, once the signed head is on the disk,
+        because the head must not be older than a checkpoint."""
         while True:
             self._begin()
             self.log.seal(durable=True)
             segment = self.log.segment()
             begun = self.log.begun
-            # Each write may find the log gone, and begin another.
+            # Each write may find that the log is gone, and begin a new one.
             if begun is None or begun.log == self._began:
                 return segment
 
     def _begin(self) -> None:
-        """Vouch for an empty log that follows another one: that it was begun here, and not put in the other's place."""
+        """Makes a checkpoint of a new, still empty log, which proves that Remit began it in place of an earlier one,
+        and nobody put it there."""
         begun = self.log.begun
         if self._notary is None or begun is None or begun.log == self._began:
             return
         self._began = begun.log
-        # What the head says of an earlier log is a checkpoint from then on.
+        # This turns the head of an earlier log into a checkpoint.
         self.log.seal()
         signed = [s.checkpoint for s in Lines.read(self._notary.place.read() or b"").signed if s]
         if not signed or begun.log in {c.log for c in signed}:
             return
         self._notary.vouch(begun, self.log.clock())
         if begun.log == self.log.set_aside:
-            return  # which its first record says
+            return  # the first record of the new log says so already
         why = f"an earlier one of {signed[-1].count} records is no longer here"
         self._break(f"a new audit log is started: {why}", f"begun anew: {why}", {"log": signed[-1].log})
 
     def _vouched_until(self, log: str) -> int:
-        """The last record that a checkpoint speaks of, or that speaks of a checkpoint, as far as is known here."""
+        """Returns the number of the last record that a known checkpoint covers, or of the `checkpoint` record that
+        follows it."""
         if self._vouched[0] != log and self._notary is not None:
             signed = Lines.read(self._notary.place.read() or b"").signed
             ours = (s.checkpoint.count + 1 for s in signed if s and s.checkpoint.log == log)
@@ -305,7 +309,7 @@ class Maintenance:
         active = self.log.segment().ordinal
         closed = [_archive(ordinal, file) for ordinal, file in archives(path) if ordinal < active]
         for archive in to_delete(closed, self.log.used_bytes(), now, self.rules):
-            # Recorded first: an archive that is gone without a record would look stolen.
+            # Record it first, because an archive that is gone without a record would look stolen.
             metadata = {"segment": str(archive.ordinal), "bytes": str(archive.bytes), "ended": str(archive.ended)}
             self.log.append(AuditEvent(AuditKind.AUDIT_ARCHIVE_DELETED, metadata=metadata))
             archive.path.unlink(missing_ok=True)
@@ -336,7 +340,7 @@ class Maintenance:
 
 
 def _archive(ordinal: int, file: Path) -> Archive:
-    """Returns a closed segment, with the time of its last record; where that cannot be read, that of the file."""
+    """Returns a closed segment with the time of its last record, or that of the file if the record cannot be read."""
     size = file.stat()
     try:
         with closing(connect(file, read_only=True)) as connection:

@@ -1,12 +1,12 @@
-"""What the audit log says about one thing that happened, and how records are chained (AUD-06).
+"""What a record of the audit log holds, and how records are chained (AUD-06).
 
 `hash = SHA-256(prev_hash ‖ canonical JSON of the record)`, both hashes as lower-case hex; the first `prev_hash` is
 SHA-256 of `genesis:` and the start time in milliseconds, and in every later segment of a log also of `:` and the last
 hash of the segment before it.
 
-Which records may wait for a short time before the disk has them (AUD-02): one that waits is lost if the power fails,
-though not with its process; so only what says nothing about what was refused, asked or changed may wait, and whatever
-is not listed here may not.
+Also which records may wait for a short time before they are on the disk (AUD-02). A record that waits is lost if the
+power fails, though not if its process ends. So only records that say nothing about a refusal, a question or a change
+may wait, and kinds that are not listed here may not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_SUMMARY = 500
 
 
 class AuditKind(StrEnum):
-    """Everything that is recorded."""
+    """The kinds of records."""
 
     KERNEL_START = "kernel_start"
     KERNEL_SHUTDOWN = "kernel_shutdown"
@@ -76,11 +76,12 @@ class AuditKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """What is to be recorded; None is left out of the record. Summaries come redacted and cut to `MAX_SUMMARY`.
+    """An event to be recorded; fields that are None are left out of the record. The caller has to redact summaries and
+    cut them to `MAX_SUMMARY`.
 
-    `policy_decision` is the seed's word (`allowed denied review_required allowed_by_token`), `policy_rule_at` the
-    `file:line` of the rule that decided, `actions` and `reasons` what was judged and every word about it as JSON
-    (`policy/decision/recorded.py`), `args_digest` and `result_digest` are of the unredacted values, `duration_ms` is
+    `policy_decision` is one of the seed's words (`allowed denied review_required allowed_by_token`), `policy_rule_at`
+    the `file:line` of the rule that decided. `actions` and `reasons` are the judged actions and all reasons as JSON
+    (`policy/decision/recorded.py`). `args_digest` and `result_digest` are of the unredacted values. `duration_ms` is in
     milliseconds.
     """
 
@@ -121,7 +122,7 @@ _NUMBER, _TIMESTAMP = _SORTED.index("number"), _SORTED.index("timestamp")
 _FIRST, _MIDDLE, _LAST = (
     attrgetter(*_SORTED[start:end]) for start, end in ((0, _NUMBER), (_NUMBER + 1, _TIMESTAMP), (_TIMESTAMP + 1, None))
 )
-# What stands in a record before and after its number; a record always has a kind, and a time.
+# The fields of a record before and after its number; neither part is empty, for each record has a kind and a time.
 _BEFORE, _AFTER = (tuple(f'"{name}":' for name in names) for names in (_SORTED[:_NUMBER], _SORTED[_NUMBER + 1 :]))
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
@@ -161,7 +162,7 @@ def chain_hash(prev_hash: str, content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event that is to be a record: when it happened (milliseconds since the epoch), and the record's canonical JSON
+    """An event before it is a record: when it happened (milliseconds since the epoch), and the record's canonical JSON
     before and after its number, which only the log knows."""
 
     timestamp: int
@@ -171,9 +172,10 @@ class Entry:
 
     @classmethod
     def of(cls, timestamp: int, event: AuditEvent) -> Entry:
-        """Raises ValueError or TypeError for what JSON cannot say.
+        """Returns the entry of an event. Raises ValueError or TypeError for values that JSON cannot express.
 
-        As `canonical.canonical` has it, put together by hand: this is on the way of every call, and twice as fast.
+        Makes the same bytes as `canonical.canonical`, but assembled by hand, because every call waits for this and it
+        is twice as fast.
         """
         nothing = None if event.metadata else event.metadata
         later = (*_MIDDLE(event), timestamp, *_LAST(event))
@@ -200,7 +202,7 @@ def _said(value: float | Mapping[str, str]) -> str:
 
 
 def read_content(content: str) -> tuple[int, int, AuditEvent]:
-    """Number, timestamp and event of a record's canonical JSON. Raises ValueError where it is not one of ours."""
+    """Returns the number, timestamp and event of a record's canonical JSON. Raises ValueError if it is no record."""
     try:
         value: dict[str, Any] = json.loads(content)
         given: dict[str, Any] = {name: value[name] for name in _NAMES if name in value}
@@ -214,7 +216,8 @@ def read_content(content: str) -> tuple[int, int, AuditEvent]:
 
 
 def _well_typed(given: Mapping[str, Any]) -> bool:
-    """Returns whether no field holds what no field can: a chain can be made whole again around anything."""
+    """Returns whether each field holds a value of a possible type. An intact chain does not ensure that, because
+    someone can recompute a chain around any content."""
     metadata = given.get("metadata", {})
     others = (value for name, value in given.items() if name != "metadata")
     return (
@@ -280,14 +283,15 @@ SECURITY = frozenset(
 
 
 def wants_checkpoint(event: AuditEvent) -> bool:
-    """Returns whether a checkpoint is to be made soon after the record: of the kinds above, or of a call that was
-    refused."""
+    """Returns whether a checkpoint is to be made soon after the record, because its kind is in `SECURITY`, or because
+    it is of a call that was not simply allowed."""
     refused = event.kind is AuditKind.TOOL_INTENT and event.policy_decision not in {"allowed", "allowed_by_token"}
     return event.kind in SECURITY or refused
 
 
 def may_wait(event: AuditEvent) -> bool:
-    """Returns whether the record is of a declared intent, of how work goes on, or before or after an allowed read."""
+    """Returns whether the record may wait for the disk: its kind is in `OPERATIONAL`, or it is one of the two records
+    of an allowed read."""
     if event.kind in _OF_CALLS:
         return (
             event.syscall_type in READING

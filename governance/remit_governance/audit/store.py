@@ -1,10 +1,10 @@
-"""Writing the audit log (effect): what matters is on disk before `append` returns (AUD-01).
+"""Writes the audit log (effect): the record is on the disk before `append` returns (AUD-01).
 
-Records that may wait are committed without waiting for the disk (SQLite's `synchronous = NORMAL`): they outlive the
-process at once. The next durable record, or half a second later a commit of its own, brings them to the disk; a power
-cut loses at most those that wait, and the chain holds.
+Records that may wait are committed without waiting for the disk (SQLite's `synchronous = NORMAL`), which is enough to
+outlive the process. The next durable record, or else a commit half a second later, brings them to the disk; a power cut
+loses at most the records that wait, and the chain still holds.
 
-Who uses an audit log now: a lock file beside it, held for as long as the log is open and let go with the process.
+A lock file beside the log shows which processes use it; each holds the lock as long as it has the log open.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from remit_governance.audit.record import (
 from remit_governance.errors import AuditError
 
 LOOKED_BACK = 10_000
-"""Records among which calls without an outcome are looked for."""
+"""How many of the latest records are searched for calls without an outcome."""
 
 log = logging.getLogger(__name__)
 
 
 def wall_clock_ms() -> int:
-    """Milliseconds since the epoch. It may go back; the chain's order is the records' numbers."""
+    """Returns the milliseconds since the epoch. The clock may go back, so records are ordered by number alone."""
     return time.time_ns() // 1_000_000
 
 
 class AuditLog:
-    """One open audit log. Methods may be called from any thread, one at a time goes on.
+    """One open audit log. Methods may be called from any thread; a lock lets them run one at a time.
 
-    `on_append` is called with the number of each new record, `on_security_event` after one that wants a checkpoint
-    soon, and `notify` with what a person should know; they must return at once.
+    `on_append` is called with the number of each new record, `on_security_event` after a record that calls for a
+    checkpoint soon, and `notify` with a message that a person should see; they must return at once.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class AuditLog:
         sealer: Sealer | None = None,
         known: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
-        """Open the log at `path`, creating it (0600) and its folder (0700) where missing. Raises AuditError.
+        """Opens the log at `path`, creating it (0600) and its folder (0700) if missing. Raises AuditError.
 
-        `sealer` signs its head. With `known`, a log that cannot be used is set aside and another one begun, now and
-        whenever it turns out; it says what is known of that log from elsewhere.
+        `sealer` signs the log's head. With `known`, a log that turns out to be unusable, now or later, is set aside and
+        a new one begun; `known` returns what is known about the old log from elsewhere.
         """
         self.path, self.clock = path, clock
         self.on_append: Callable[[int], None] = lambda number: None
@@ -82,7 +82,7 @@ class AuditLog:
         self._timer: threading.Timer | None = None
         self._presence: Presence | None = None
         self.set_aside = ""
-        """The id of this log where it was begun in the place of one that was set aside."""
+        """The id of the log that was begun in place of one set aside; empty if none was."""
         with failing(path, "opened"):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -92,24 +92,25 @@ class AuditLog:
             raise
 
     def append(self, event: AuditEvent) -> AuditRecord:
-        """Chain the event to the log and make it, and all before it, durable. Raises AuditError, and then it was not
-        recorded."""
+        """Adds the event to the log and makes it, and all records before it, durable. Raises AuditError if the event
+        was not recorded."""
         return self._record(event, durable=True)
 
     def write(self, event: AuditEvent) -> AuditRecord:
-        """Record the event: durably at once, or within half a second where `may_wait` says so; from now on the end of
-        this process does not lose it. Raises AuditError, and then it was not recorded."""
+        """Records the event, durably at once, or within half a second if `may_wait` allows that. The record outlives
+        this process in any case. Raises AuditError if the event was not recorded."""
         return self._record(event, durable=not may_wait(event))
 
     def flush(self) -> None:
-        """Make all that was recorded durable, and note where the log ends. Raises AuditError."""
+        """Makes all records durable, and notes where the log ends. Raises AuditError."""
         with self._lock:
             self._flush()
 
     def settle(self) -> int:
-        """Record that the outcome is not known of each call that was begun by a process which then died; how many.
+        """Records for each call begun by a process that died that its outcome is not known; returns how many.
 
-        Nothing is recorded while another process uses the log: the call may be running there. Raises AuditError.
+        While another process uses the log nothing is recorded, because the call may be running there. Raises
+        AuditError.
         """
         with self._presence.alone() if self._presence else nullcontext(False) as alone:
             begun = unfinished_calls(self._latest()) if alone else ()
@@ -118,8 +119,7 @@ class AuditLog:
         return len(begun)
 
     def seal(self, *, durable: bool = False) -> None:
-        """Make all that was recorded durable, and sign where the log ends now. Raises AuditError where it cannot be
-        made so, or the head cannot be signed."""
+        """Makes all records durable, and signs where the log ends now. Raises AuditError if either fails."""
         if self._sealer is None:
             return
         with self._lock, self._held():
@@ -129,14 +129,14 @@ class AuditLog:
             raise self._sealer.failed
 
     def renew(self, why: str) -> None:
-        """Set this log aside and begin another one, where that may be done. Raises AuditError."""
+        """Sets this log aside and begins a new one, if the log was opened with `known`. Raises AuditError."""
         with self._lock:
             cause = AuditError("the audit log cannot be used", why, "see `remit audit verify`")
             self._chain = self._renewed(self._chain, cause)
 
     @property
     def begun(self) -> Segment | None:
-        """The empty beginning of this log, if it was begun here."""
+        """The empty first segment of this log, if this process began the log."""
         return self._chain.begun
 
     def segment(self) -> Segment:
@@ -145,18 +145,18 @@ class AuditLog:
             return self._chain.segment()
 
     def used_bytes(self) -> int:
-        """Returns what the active segment takes on the disk. Raises AuditError."""
+        """Returns how many bytes the active segment takes on the disk. Raises AuditError."""
         with self._lock:
             return self._chain.used_bytes()
 
     def close_segment(self, ordinal: int) -> Path | None:
-        """Close the active segment if it is still this one (see `Chain.close_segment`). Raises AuditError."""
+        """Closes the active segment if it is still number `ordinal` (see `Chain.close_segment`). Raises AuditError."""
         with self._lock:
             self._flush()
             return self._chain.close_segment(ordinal, self.clock())
 
     def close(self) -> None:
-        """Make all durable and close the file. Idempotent. Raises AuditError where that cannot be."""
+        """Makes all records durable and closes the file. Idempotent. Raises AuditError if that fails."""
         with self._lock:
             try:
                 self._flush()
@@ -189,15 +189,15 @@ class AuditLog:
         with failing(self.path, "opened"):
             if self._known is not None and (why := not_whole(self.path)):
                 raise sqlite3.DatabaseError(why)
-            # Created here and not by SQLite, which would use the process's umask.
+            # Create the file here, because SQLite would use the process's umask for its mode.
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._presence = self._presence or Presence(self.path.with_name(f"{self.path.name}.lock"))
             return Chain(self.path, self.clock())
 
     def _renewed(self, chain: Chain | None, error: AuditError) -> Chain:
-        """Returns the log that takes the place of one that cannot be used (`error` says why), which is set aside.
+        """Sets a log that cannot be used aside (`error` says why), and returns the log that takes its place.
 
-        Raises the error where that helps nothing, or may not be done.
+        Raises `error` if the log may not be set aside, or if a new one would not help.
         """
         moved = chain is not None and not chain.in_place()
         if self._known is None or not (moved or error.__cause__ is None or beyond_use(error)):
@@ -221,7 +221,7 @@ class AuditLog:
             return new
 
     def _another(self) -> Chain | None:
-        """Returns the log that another process has begun in the meantime, if there is one."""
+        """Returns the log at the path, as when another process has begun a new one; None if it cannot be opened."""
         try:
             return self._opened()
         except AuditError:
@@ -234,7 +234,7 @@ class AuditLog:
             raise error from error.__cause__
 
     def _say(self, chain: Chain, event: AuditEvent, message: str) -> None:
-        """Record something about the log itself, and tell the person."""
+        """Records something about the log itself, and tells the person."""
         chain.append([Entry.of(self.clock(), event)])
         self._note(chain)
         self.notify(message)
@@ -245,7 +245,7 @@ class AuditLog:
 
     def _record(self, event: AuditEvent, *, durable: bool) -> AuditRecord:
         if event.kind is AuditKind.KERNEL_SHUTDOWN and self._sealer is not None:
-            # What has no signature and an end after it would have been written by somebody else.
+            # Sign everything first: unsigned records before a server's orderly end would be taken for somebody else's.
             with suppress(AuditError):
                 self._sealer.prepare()
                 self.seal()
@@ -262,13 +262,14 @@ class AuditLog:
             self._commit((), durable=True, ended=True)
 
     def _commit(self, entries: Sequence[Entry], *, durable: bool, ended: bool = False) -> AuditRecord | None:
-        """Write the entries in one transaction and, where they are durable, sign the log's end; the last record.
+        """Writes the entries in one transaction and, if they are durable, signs the log's end; returns the last record.
 
-        Unless it has `ended`, more may follow at once: then the log's end is noted every half second only.
+        Unless the burst of records has `ended`, more may follow at once, and then the log's end is noted at most every
+        half second.
         """
         now = time.monotonic()
         note_end = durable and (ended or now - self._noted >= self._max_age_s)
-        # Only what the disk has is signed: a signature that outlived its record would look like a removed end.
+        # Sign only what is on the disk, because a signature that outlived its record would look like a removed end.
         with self._held() if durable else nullcontext():
             record = self._appended(entries, durable=durable, note_end=note_end)
             if durable:
@@ -296,7 +297,7 @@ class AuditLog:
         return nullcontext() if self._sealer is None else self._sealer.held()
 
     def _sign(self, *, durable: bool = False) -> None:
-        """Sign where the log ends now. What is found wrong meanwhile is a record of its own, and hinders nothing."""
+        """Signs where the log ends now. If the old head and the log do not match, records that, and goes on."""
         if self._sealer is None:
             return
         trouble = self._sealer.seal(self._chain, self._alone, durable=durable)
@@ -340,17 +341,17 @@ class AuditLog:
 
 
 class Presence:
-    """One user of a log. Where the file system has no locks nobody is ever known to be alone."""
+    """One process's use of a log. On a file system without locks `alone` always yields False."""
 
     def __init__(self, path: Path) -> None:
-        """Be there, with the lock file at `path`, which is created (0600) where missing. Raises OSError."""
+        """Takes a shared lock on the file at `path`, which is created (0600) if missing. Raises OSError."""
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._alone = False
         self._share()
 
     @contextmanager
     def alone(self) -> Generator[bool]:
-        """Yields whether nobody else is there; if so, nobody comes until this is left, by whoever asked first."""
+        """Yields whether no other process uses the log; if so, none can begin to until the outermost caller leaves."""
         if self._alone:
             yield True
             return
@@ -364,7 +365,7 @@ class Presence:
             self._share()
 
     def close(self) -> None:
-        """Leave. Idempotent."""
+        """Releases the lock. Idempotent."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

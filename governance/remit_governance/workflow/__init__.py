@@ -1,7 +1,7 @@
-"""The test-first workflow: states, what leads from one to the next, what each opens, and what proves a failing test.
+"""The test-first workflow: its states, the transitions between them, what each state opens, what proves a failing test.
 
-Its words, and the tables of what leads where (`states.py`), what they leave writable (`workflow.yaml`), which files are
-tests, and what an exemption opens (`test_files.py`), the coverage that explore mode owes (`debt.py`), when a commit
-needs a look (`review.py`), a session's place as one value, and what of it holds when the session is taken up again
-(`position.py`). Absent: any run of a test.
+`states.py` has the states and the tables of transitions; `workflow.yaml` says what each state leaves writable;
+`test_files.py` says which files are tests and what an exemption opens; `debt.py` counts the coverage that explore mode
+owes; `review.py` says when a person has to look at a commit; `position.py` is a session's position as one value, and
+judges it when the session is taken up again. Absent: any run of a test.
 """

@@ -1,8 +1,8 @@
 """The debt of untested code, in points of coverage: what explore mode lost and strict mode has not won back (FLW-08).
 
-A point is one percent of the lines that could run. The baseline is the coverage at the last commit of strict mode, and
-the debt is how far coverage lies below it. A commit of strict mode never adds to it: only coverage that it gains takes
-from it.
+A point is one percent of the lines that could run. The baseline is the coverage that strict mode reached, and the debt
+is how far coverage lies below it. A commit of strict mode never adds to the debt, and reduces it only by the coverage
+that it gains.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 EXACT = 6
-"""Decimals that are kept of a point, so that sums of points are compared as what they are."""
+"""Points are rounded to this many decimals, so that comparing sums of them is not disturbed by rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Lines that ran, of those that could; `by` names the runner that measured, for others count otherwise."""
+    """The lines that ran, and all that could run; `by` names the measuring runner, because others count otherwise."""
 
     by: str
     ran: int
@@ -37,7 +37,7 @@ class Thresholds:
 
 
 class Standing(StrEnum):
-    """How a workspace stands with its budget."""
+    """How a workspace's debt compares with its budget."""
 
     NOT_MEASURED = "not measured"
     WITHIN = "within budget"
@@ -60,7 +60,8 @@ class Account:
 
 
 def standing_of(account: Account | None, thresholds: Thresholds) -> Standing:
-    """Returns how an account stands; None is a workspace whose coverage no commit of strict mode has measured."""
+    """Returns how an account compares with the thresholds; None is a workspace for which no commit of strict mode has
+    measured coverage."""
     if account is None:
         return Standing.NOT_MEASURED
     if account.debt > thresholds.lock:
@@ -69,14 +70,15 @@ def standing_of(account: Account | None, thresholds: Thresholds) -> Standing:
 
 
 def is_comparable(account: Account | None, measured: Coverage | None) -> bool:
-    """Tells whether a measurement can be held against an account: the same runner measured both."""
+    """Returns whether a measurement can be compared with an account, because the same runner measured both."""
     return account is not None and measured is not None and measured.by == account.by
 
 
 def count_strict(account: Account | None, measured: Coverage) -> Account:
-    """Returns the account after a commit of strict mode: a new baseline, less what is still to be won back.
+    """Returns the account after a commit of strict mode: the measured coverage, and a baseline above it by the debt
+    that is left.
 
-    Another runner than the account's begins a new one, unless there is debt, which it cannot pay.
+    A measurement by another runner begins a new account, unless there is debt, which another runner cannot reduce.
     """
     if account is None or (not is_comparable(account, measured) and not account.debt):
         return Account(measured.by, measured.points, measured.points)
@@ -88,13 +90,13 @@ def count_strict(account: Account | None, measured: Coverage) -> Account:
 
 
 def count_explore(account: Account, measured: Coverage) -> Account:
-    """Returns the account after, or at, a commit of explore mode: its baseline stays."""
+    """Returns the account after, or at, a commit of explore mode; its baseline stays the same."""
     return replace(account, now=measured.points) if is_comparable(account, measured) else account
 
 
 def count_measurement(account: Account, measured: Coverage, thresholds: Thresholds, *, is_committed: bool) -> Account:
-    """Returns the account after a run that no commit followed: what is committed counts as it is, and what is not yet
-    ends a lock that it wins back, but makes no debt.
+    """Returns the account after a run without a commit. If the measured code is committed, it counts as in a commit;
+    if it is not, it can only end a lock, and makes no debt.
     """
     found = count_explore(account, measured)
     wins_back = standing_of(account, thresholds) is Standing.LOCKED and found.debt <= thresholds.lock
@@ -102,7 +104,7 @@ def count_measurement(account: Account, measured: Coverage, thresholds: Threshol
 
 
 def describe_cost(account: Account, measured: Coverage, thresholds: Thresholds) -> tuple[str, str]:
-    """Says why a commit of explore mode costs too much, and what would have it made."""
+    """Returns why a commit of explore mode costs too much coverage, and what the person can do to make it."""
     debt, needed = count_explore(account, measured).debt, _needed(account, thresholds)
     why = (
         f"coverage by {account.by} is {measured.points:.1f} %, the baseline {account.baseline:.1f} %: a debt of "
@@ -116,7 +118,7 @@ def _needed(account: Account, thresholds: Thresholds) -> float:
 
 
 def opening(account: Account, thresholds: Thresholds) -> str:
-    """Says what opens explore mode again."""
+    """Returns a sentence that says what unlocks explore mode."""
     needed = _needed(account, thresholds)
     return (
         f"write tests in strict mode (`/strict`) that bring coverage from {account.now:.1f} % back to "
@@ -125,7 +127,7 @@ def opening(account: Account, thresholds: Thresholds) -> str:
 
 
 def describe_account(account: Account | None, thresholds: Thresholds) -> str:
-    """Says in a sentence how the budget stands."""
+    """Returns a sentence that says how the debt compares with the budget."""
     if account is None:
         return "there is no budget yet: the first commit of strict mode whose tests were run with `coverage` sets it"
     figures = f"coverage by {account.by} is {account.now:.1f} %, the baseline {account.baseline:.1f} %"
@@ -140,7 +142,7 @@ def describe_account(account: Account | None, thresholds: Thresholds) -> str:
 
 
 def tell_budget(account: Account | None, thresholds: Thresholds) -> tuple[str, ...]:
-    """Tells how the budget stands and, where explore mode is locked, what opens it."""
+    """Returns a sentence about the budget and, if explore mode is locked, one that says what unlocks it."""
     told = describe_account(account, thresholds)
     if account is None or standing_of(account, thresholds) is not Standing.LOCKED:
         return (told,)

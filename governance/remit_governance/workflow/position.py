@@ -1,8 +1,8 @@
-"""Where a session stands in the workflow, as one value: each change makes another (FLW-01), and it can be said in
-words, for the model and for the person (FLW-06).
+"""A session's position in the workflow, as one frozen value (FLW-01), and its description in words for the model and
+for the person (FLW-06).
 
-It is kept, and what becomes of it when the session is taken up again is judged here (FLW-12). The digest of what is
-kept stands in the audit record of the transition that led there: nothing else is taken up.
+The position is saved with the session, and judged here when the session is taken up again (FLW-12). The audit record of
+the transition that led to it holds its digest, so that no other position is taken up.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Position:
     """A session's mode and state, and what was proven on the way.
 
     `before` are the test files when the plan was complete, `red` the failing run that opened `code_writing`; `changed`
-    says whether anything was written since then. `approved` are the trees that the person's review was of, and
-    `passed_with` the files that differed from the last commit, or that the session had changed, when all tests passed:
-    digests by path, None for what is gone. `tree` is the tree of all of them, None where git could not have it, and
-    `failing` are the tests that failed then, as they did before.
+    says whether anything was written since then. `approved` are the trees that the person approved in a review.
+    `passed_with` are the files that differed from the last commit, or that the session had changed, when all tests
+    passed: digests by path, None for a file that is gone. `tree` is the tree of all files then, or None if git could
+    not make it; `failing` are the tests that failed in that run as they did before.
     """
 
     mode: Mode = Mode.EXPLORE
@@ -42,18 +42,19 @@ class Position:
     failing: tuple[str, ...] = ()
 
     def mode_for(self, path: str | None) -> Mode:
-        """Returns the mode that a path is judged in: what an exemption was granted for goes the way of `explore`."""
+        """Returns the mode in which a path is judged: `explore` while an exemption for this path is in use."""
         exempt = self.exemption is not None and path in self.exemption.paths
         return Mode.EXPLORE if exempt and self.state is State.EXPLORING else self.mode
 
     @property
     def is_exempt(self) -> bool:
-        """Whether the work goes the way of an exemption."""
+        """Whether an exemption was granted for the work."""
         return self.exemption is not None
 
     @property
     def is_tests_alone(self) -> bool:
-        """Whether the work under review, or approved, is tests alone: in strict mode code comes by a failing test."""
+        """Whether the work that is under review or approved is tests alone: strict mode without a failing run, because
+        code needs one."""
         done = self.state in {State.REVIEWING, State.COMMITTING}
         return done and self.mode is Mode.STRICT and self.red is None and not self.is_exempt
 
@@ -69,9 +70,10 @@ class Position:
         within_budget: bool = True,
         gaining: Callable[[Position], Position] = lambda position: position,
     ) -> tuple[Position, Moved | Held]:
-        """Returns where a trigger leads, and what the machine said; proofs are forgotten where a new task begins.
+        """Returns the position to which a trigger leads, and what the state machine said; a new task forgets all
+        proofs.
 
-        `gaining` adds what was proven, granted or approved by what happened, where anything moves.
+        If a transition is taken, `gaining` adds to the position what was proven, granted or approved.
         """
         alone = tests_alone or self.is_tests_alone
         facts = Facts(red, green, self.changed, within_budget, restored, alone, untouched)
@@ -89,7 +91,7 @@ class Position:
                 return gaining(untested if target in _WORKING else now), said
 
     def ways_out(self) -> tuple[str, ...]:
-        """Says what would open each gate from here."""
+        """Returns a phrase for each trigger that leads on from here, with what is missing for it."""
         known = Facts(changed=self.changed, tests_alone=self.is_tests_alone)
         return ways_out(self.mode, self.state, known, exempt=self.is_exempt)
 
@@ -98,8 +100,8 @@ VERSION = 1
 
 
 def keep(position: Position) -> dict[str, Json]:
-    """Returns a place as it is kept: files of tests by the digest of all, and all but whether anything was written
-    since, which opens no file and comes to be without a transition."""
+    """Returns a position as it is saved, with one digest for all test files. `changed` is left out, because it opens no
+    file, and it changes without a transition."""
     return {
         "version": VERSION,
         "mode": position.mode.value,
@@ -123,13 +125,13 @@ def _proof(red: Red) -> dict[str, Json]:
 
 
 def digest_position(position: Position) -> str:
-    """Returns what the audit record of a transition says of the place it led to."""
+    """Returns the digest of a position, which the audit record of the transition to it holds."""
     return digest(keep(position))
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is as it is now: the test files, None where no proof is of any, and the digests of files by path."""
+    """The workspace as it is now: its test files, or None if no proof is about any, and files' digests by path."""
 
     tests: TestFiles | None = None
     files: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
@@ -137,14 +139,15 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class TakenUp:
-    """What a kept place comes to: where it leads on by `trigger`, and in words why it does not hold as it was."""
+    """The judgement on a saved position: the `trigger` that it has to take, and in words why it no longer holds; both
+    empty if it holds."""
 
     trigger: Trigger | None = None
     why: str = ""
 
 
 def take_up(kept: Position, held_to: Mode, now: Surroundings) -> TakenUp:
-    """Judges a place that was kept, for a session that is held to a mode: what no longer fits leads back."""
+    """Judges a saved position for a session that is held to a mode; a position that no longer fits leads back."""
     if strictest((kept.mode, held_to)) is not kept.mode:
         return TakenUp(Trigger.RESET, f"the session is held to {held_to} mode now")
     if kept.red is not None and now.tests is not None and (moved := kept.red.locked.differing(now.tests)):
@@ -178,11 +181,11 @@ WRITABLE: Mapping[State, str] = MappingProxyType(
 """What each state leaves writable in strict mode."""
 
 ASKS_PERSON: Mapping[State, str] = MappingProxyType({State.REVIEWING: "/approve commits it, /reject sends it back"})
-"""What the person can do where the work waits for them."""
+"""What the person can do in a state in which the work waits for them."""
 
 
 def describe(position: Position) -> str:
-    """Says where the work stands, what may be written there, and what opens the next state."""
+    """Returns a sentence that says the mode and state, what may be written there, and what opens the next state."""
     where = f"workflow: {position.mode} mode, state {position.state}"
     if position.mode is not Mode.STRICT:
         held = WRITABLE[position.state] if position.state is State.RETROACTIVE_TESTING else "nothing is blocked"

@@ -1,7 +1,7 @@
-"""When a commit of strict mode needs a person's look, and when it meets every criterion without one; and what a person
-sets of the workflow beside its mode (FLW-08, FLW-10).
+"""Says when a person has to look at a commit of strict mode, and when it meets every criterion without that; also the
+person's settings for the workflow besides its mode (FLW-08, FLW-10).
 
-Seed: a merge goes on by itself where tests pass, no file is sensitive and the diff is small.
+Seed: a merge goes on by itself if tests pass, no file is sensitive and the diff is small.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from remit_governance.workflow.states import Mode, State
 class WorkflowOptions:
     """The points of coverage that warn and lock, how a commit is made, and what tests may reach.
 
-    `auto_commit`: a commit that meets every criterion is not asked about; `auto_commit_lines` is the most changed
-    lines that it may have. `message_prefix` begins each commit's message. `test_hosts` are what runs of tests
-    reach, where policy allows it.
+    `auto_commit`: a commit that meets every criterion is made without asking; `auto_commit_lines` is the most changed
+    lines that it may have. `message_prefix` begins each commit's message. `test_hosts` are the hosts that runs of tests
+    may reach, if policy allows it.
     """
 
     warning_points: float = 2.0
@@ -33,7 +33,7 @@ class WorkflowOptions:
 
     @property
     def thresholds(self) -> Thresholds:
-        """The points of debt that are warned of, and that lock."""
+        """The points of debt above which a person is warned, and above which explore mode is locked."""
         return Thresholds(self.warning_points, self.lock_points)
 
 
@@ -42,13 +42,16 @@ OTHER_TREE = "the tests passed, and the other files of the commit are not those 
 
 @dataclass(frozen=True, slots=True)
 class CommitFacts:
-    """What is known of a commit: its changed lines, the sensitive paths, those whose lines cannot be counted, those
-    that are not as they were when the tests passed, those that the tests passed with and that it leaves out, those that
-    somebody else changed as well since the last commit, and those that were changed before the test failed, or beside
-    the ones that an exemption is for. `failing` are the tests that failed in the run that counts, as they did before,
-    and of tests alone (`is_alone`), which no run came before, as they were committed. `old` are the
-    tests that failed first, where the last commit has each of them.
-    `is_tested`: its tree is the one that the tests passed with, and nothing that they used is outside of it.
+    """What is known about a commit: `lines` is how many lines it changes.
+
+    Paths: `sensitive` ones; `unreadable`, whose lines cannot be counted; `untested`, which are not as they were when
+    the tests passed; `left_out`, which the tests passed with and the commit leaves out; `foreign`, which somebody else
+    has also changed since the last commit; `unproven`, which were changed before the test failed, or are not among
+    those of the exemption.
+
+    `is_tested`: the commit's tree is the one that the tests passed with, and they used nothing outside of it. `failing`
+    are the tests that fail all the same: as they did before, or if the commit has tests alone (`is_alone`), as they
+    were committed. `old` are the tests that failed before the code was written, if the last commit has each of them.
     """
 
     lines: int
@@ -65,17 +68,17 @@ class CommitFacts:
 
 
 def is_review(position: Position) -> bool:
-    """Tells whether a commit is the review of the work: in strict mode, after all tests passed."""
+    """Returns whether a commit made now is the review of the work: in strict mode, after all tests passed."""
     return position.mode is Mode.STRICT and position.state is State.REVIEWING
 
 
 def is_approved(position: Position, tree: str) -> bool:
-    """Tells whether the person's review was of exactly the files that a commit would have."""
+    """Returns whether the person approved exactly the files that a commit would have."""
     return position.state is State.COMMITTING and tree in position.approved
 
 
 def reasons_of_difference(facts: CommitFacts) -> tuple[str, ...]:
-    """Returns in what a commit is not what the tests passed with; none where it is exactly that."""
+    """Returns in words how a commit differs from the files that the tests passed with; none if it does not."""
     found: list[str] = []
     if facts.untested:
         found.append(f"the tests passed, and these files are not as they were then: {name_some(facts.untested)}")
@@ -85,7 +88,7 @@ def reasons_of_difference(facts: CommitFacts) -> tuple[str, ...]:
 
 
 def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, ...]:
-    """Returns why a person has to look at a reviewed commit; none where it meets every criterion."""
+    """Returns in words why a person has to look at a commit; none if it meets every criterion."""
     found = [*reasons_of_difference(facts)]
     if facts.foreign:
         found.append(f"it holds changes that this session did not make: {name_some(facts.foreign)}")

@@ -1,10 +1,10 @@
-"""The workflow's states, modes, what can happen in a session (FLW-01), and the state machine, as tables that a person
-can read: pure, and the only place that says what leads where; and these tables as a diagram (FLW-02).
+"""The workflow's states, modes and triggers (FLW-01), and the state machine as tables that a person can read: pure, and
+the only place that says which transitions there are; also draws the tables as a diagram (FLW-02).
 
-Seed: the three transition tables. `debug` moves as `explore` does. Some rows are our own: in `explore` and `debug` a
-rejected review leads back to `exploring`, for the seed says of no other way to mend what was rejected; in `strict`
-what was wrong with a test leads back to `test_writing`, once the code is as it was when the test failed; tests alone,
-of code that is there, go from `test_writing` to their review, and back to it where they are rejected (FLW-16); and an
+Seed: the three transition tables. `debug` has the same transitions as `explore`. Some rows are our own. In `explore`
+and `debug` a rejected review leads back to `exploring`, because the seed has no other way to correct what was rejected.
+In `strict` a wrong test leads back to `test_writing`, once the code is as it was when the test failed. Tests alone, of
+code that exists already, go from `test_writing` to their review, and back to it if they are rejected (FLW-16). An
 exemption can still be asked for in `test_writing`, until a test is written.
 """
 
@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 
 class State(StrEnum):
-    """Where a session's work stands."""
+    """The states of a session's work."""
 
     IDLE = "idle"
     PLANNING = "planning"
@@ -31,7 +31,7 @@ class State(StrEnum):
 
 
 class Mode(StrEnum):
-    """How much of the workflow a session is held to, the strictest first."""
+    """The modes, which say how much of the workflow a session is held to; the strictest first."""
 
     STRICT = "strict"
     EXPLORE = "explore"
@@ -39,7 +39,7 @@ class Mode(StrEnum):
 
 
 class Trigger(StrEnum):
-    """Something that happened, and may lead to another state."""
+    """Events that may lead to another state."""
 
     MESSAGE = "message"
     PLAN_COMPLETED = "plan_completed"
@@ -57,14 +57,14 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known when something happens, as guards look at it.
+    """What is known when a trigger occurs, for guards to check.
 
-    `red`: a new or changed test ran and failed by an assertion. `green`: the tests that were to pass ran unchanged and
-    passed, and no other got worse. `changed`: the session has changed something since it began to write code (in
-    `retroactive_testing`: tests). `within_budget`: coverage has not fallen below what the debt budget bears.
-    `restored`: what the session changed of the code since the tests failed is taken back. `tests_alone`: new files of
-    tests are all that was written since the plan, and every test passes. `untouched`: no test file is another than when
-    the plan was complete.
+    `red`: a new or changed test ran and failed by an assertion, or one of the person's failed. `green`: the tests that
+    had to pass ran unchanged and passed, and no other got worse. `changed`: the session has changed something since it
+    began to write code (in `retroactive_testing`: tests). `within_budget`: coverage has not fallen further than the
+    debt budget allows. `restored`: the session's changes to the code since the tests failed are taken back.
+    `tests_alone`: only new test files were written since the plan, and every test passes, but for those that fail as
+    they were committed. `untouched`: all test files are as they were when the plan was complete.
     """
 
     red: bool = False
@@ -78,7 +78,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What has to be so for a transition, and what is said where it is not."""
+    """A condition of a transition, and the words that say what is missing if it does not hold."""
 
     name: str
     holds: Callable[[Facts], bool]
@@ -117,7 +117,7 @@ WITHIN_BUDGET = Guard(
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """One row of a table: in `source`, `trigger` leads to `target` where the guard holds."""
+    """One row of a table: in `source`, `trigger` leads to `target` if the guard holds."""
 
     source: State
     trigger: Trigger
@@ -157,8 +157,8 @@ _EXPLORE = (
     Transition(State.COMMITTING, Trigger.COMMITTED, State.IDLE),
 )
 
-# What was exempted goes the way of `explore`, costs nothing of the debt budget, and has its tests run. A wrong
-# exemption is given up for a test, or for another.
+# Exempted work takes the transitions of `explore`, but is not checked against the debt budget and must have its tests
+# run. A wrong exemption can be given up for a test, or for another exemption.
 _EXEMPT = (
     *(
         Transition(row.source, row.trigger, row.target, None if row.guard is WITHIN_BUDGET else row.guard)
@@ -172,7 +172,7 @@ _EXEMPT = (
 TRANSITIONS: Mapping[Mode, tuple[Transition, ...]] = MappingProxyType(
     {Mode.STRICT: _STRICT, Mode.EXPLORE: _EXPLORE, Mode.DEBUG: _EXPLORE}
 )
-"""The tables by mode. Besides, `reset` leads from any state to `idle`."""
+"""The tables by mode. In addition, `reset` leads from any state to `idle`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +185,14 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Nothing moves. `needs` says what would open the gate, empty where this trigger leads nowhere from here."""
+    """No transition was taken. `needs` says what is missing for one; it is empty if this trigger has no row here."""
 
     state: State
     needs: str
 
 
 def rows_of(mode: Mode, *, exempt: bool = False) -> tuple[Transition, ...]:
-    """Returns the table of a mode, with `exempt` that of work which an exemption was granted for."""
+    """Returns the table of a mode; with `exempt` the table of work for which an exemption was granted."""
     return (
         (*(row for row in TRANSITIONS[mode] if row.source in {State.IDLE, State.PLANNING}), *_EXEMPT)
         if exempt
@@ -201,7 +201,7 @@ def rows_of(mode: Mode, *, exempt: bool = False) -> tuple[Transition, ...]:
 
 
 def advance(mode: Mode, state: State, trigger: Trigger, facts: Facts, *, exempt: bool = False) -> Moved | Held:
-    """Says what a trigger leads to: the one row whose guard holds, else what is missing (FLW-02)."""
+    """Returns the transition that a trigger takes, by the first row whose guard holds, or what is missing (FLW-02)."""
     if trigger is Trigger.RESET:
         return Moved(state, State.IDLE)
     rows = [row for row in rows_of(mode, exempt=exempt) if row.source is state and row.trigger is trigger]
@@ -229,12 +229,12 @@ _OPENERS: Mapping[Trigger, str] = MappingProxyType(
 
 
 _SETTLED = frozenset({UNCHANGED.name, CODE_TOO.name})
-"""Guards that nothing but another way back opens again, once they do not hold."""
+"""Guards that, once they do not hold, can hold again only after another transition leads back."""
 
 
 def ways_out(mode: Mode, state: State, facts: Facts, *, exempt: bool = False) -> tuple[str, ...]:
-    """Says of each thing that leads out of a state where to, in the words that a refusal ends with: what is still
-    missing, and nothing of ways that are closed.
+    """Returns a phrase for each trigger that leads out of a state: where to, and what is still missing. Leaves out
+    transitions that are closed. Refusals end with these words.
     """
     rows = [row for row in rows_of(mode, exempt=exempt) if row.source is state and not _is_closed(row, facts)]
     triggers = dict.fromkeys(row.trigger for row in rows)
@@ -242,7 +242,7 @@ def ways_out(mode: Mode, state: State, facts: Facts, *, exempt: bool = False) ->
 
 
 def _describe_way(rows: Sequence[Transition], facts: Facts) -> str:
-    """Says where one trigger leads, and of each place what is missing."""
+    """Returns where one trigger leads, and for each target what is missing."""
     missing = [(row.target, row.guard.needs) for row in rows if row.guard is not None and not row.guard.holds(facts)]
     needs = [needs if len(rows) == 1 else f"{target}: {needs}" for target, needs in missing]
     where = " or ".join(row.target for row in rows)

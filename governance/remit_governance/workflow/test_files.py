@@ -1,5 +1,5 @@
-"""Which files are tests, which decide how tests run, and which stand in for others in a run (FLW-03); and work
-that no test can come before, with the files that fit it: asked for, never automatic (FLW-05).
+"""Says which files are tests, which configure how tests run, and which stand in for others in a run (FLW-03); also the
+exemptions for work that no test can precede, and the files that fit each: asked for, never automatic (FLW-05).
 
 The packaged rules name the same globs.
 """
@@ -62,7 +62,7 @@ RUNNER_CONFIG_GLOBS = (
     "**/.cargo/**",
     "rust-toolchain*",
 )
-"""What configures runs of tests: changed under an exemption, before tests are written."""
+"""Files that configure runs of tests; they can be changed under an exemption, before tests are written."""
 RUNNER_PROGRAM_GLOBS = (
     "conftest.py",
     "sitecustomize.py",
@@ -72,7 +72,7 @@ RUNNER_PROGRAM_GLOBS = (
     "jest.setup.*",
     "build.rs",
 )
-"""Programs that run with every test, which may do anything there: left to the person."""
+"""Programs that run with every test and can do anything there, so changing them is left to the person."""
 STAND_IN_GLOBS = (
     "**/site-packages/**",
     "**/dist-packages/**",
@@ -88,20 +88,21 @@ STAND_IN_GLOBS = (
     "**/target/debug/**",
     "**/target/release/**",
 )
-"""Installed programs, what says that something is installed, and what was compiled: runs use these in place of what a
-review shows, or load what they name."""
+"""Installed programs, metadata of what is installed, and compiled files: runs of tests use these in place of the files
+that a review shows, or load the files that they name."""
 
 is_stand_in = compile_globs(STAND_IN_GLOBS)
 
 
 def locked_files(tests: Sequence[tuple[str, ...]] = (TEST_GLOBS,)) -> Callable[[str], bool]:
-    """Returns what tells whether a file is one that tests, or their runs, depend on; `tests` are the globs of tests."""
+    """Returns a function that says whether a path is a test file or decides how tests run; `tests` are tuples of globs
+    of test files."""
     matchers = tuple(map(compile_globs, (RUNNER_CONFIG_GLOBS, RUNNER_PROGRAM_GLOBS, *tests)))
     return lambda path: any(matches(path) for matches in matchers)
 
 
 is_locked_file = locked_files()
-"""Tells so by everybody's globs."""
+"""Says whether a path is a locked file by the built-in globs."""
 
 
 Category = Literal["config_change", "type_refactor", "documentation", "asset_update"]
@@ -118,23 +119,23 @@ DEFAULT_GLOBS: Mapping[Category, tuple[str, ...]] = MappingProxyType(
         "asset_update": ("*.png", "*.jpg", "*.svg", "*.ico", "*.css", "*.scss"),
     }
 )
-"""What each category is for, where the policy says nothing else. An edit of `type_refactor` is held to types alone."""
+"""The files of each category, unless the policy says otherwise. An edit under `type_refactor` may change only types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """A granted exemption: its category, and the paths that it is for."""
+    """A granted exemption: its category, and the paths for which it was granted."""
 
     category: Category
     paths: frozenset[str]
 
 
 def unfit_paths(category: Category, paths: Sequence[str], globs: Mapping[Category, tuple[str, ...]]) -> tuple[str, ...]:
-    """Returns the paths that none of the category's globs fits: with one of them the request is denied.
+    """Returns the paths that do not fit the category; the request is denied if there is any.
 
-    A glob stands for files alone: what lies below a folder of such a name is no file of the category. Nor is one that
-    stands in for others where tests run, one whose name holds what nobody sees, and, except as configuration or for
-    its types alone, one that decides what runs, what is installed or what agents are told.
+    A glob matches files only, not what lies below a folder of such a name. A file also does not fit if it stands in for
+    others when tests run, if its name has hidden characters, or, except under `config_change` and `type_refactor`, if
+    it decides what runs, what is installed or what agents are told.
     """
     expressions = (glob_expression(glob, below=False) for glob in globs.get(category, ()))
     fits = match_any(expression for expression in expressions if expression is not None)
@@ -142,8 +143,9 @@ def unfit_paths(category: Category, paths: Sequence[str], globs: Mapping[Categor
 
 
 def data_of_tests(category: Category, paths: Sequence[str], tests: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Returns the paths of files of tests, by the globs of `tests`, that an exemption may not open: all but what
-    configures runs, and types. What tests compare with is changed as they are, with a failing one.
+    """Returns the paths of test files, by the globs of `tests`, that an exemption of this category may not open: none
+    under `type_refactor`, else all but configuration of runs. Data that tests compare with can be changed only as tests
+    can, with a failing test.
     """
     if category == "type_refactor":
         return ()
@@ -157,7 +159,7 @@ _takes_effect = compile_globs(tuple(glob for row in IMPLICIT_FILES for glob in r
 
 
 def _opens_behaviour(category: Category, path: str) -> bool:
-    """Tells whether a change of the file may change what happens, whatever the glob of its category says."""
+    """Returns whether a change of the file may change how programs behave, although a glob of its category matches."""
     if is_stand_in(path) or visible(path, "show") != path:
         return True
     return category not in _READ_BY_PROGRAMS and _takes_effect(fold(path))

@@ -1,7 +1,7 @@
-"""How to get a sandbox on this machine, in its own words: packages by distribution, and what forbids namespaces
-(BOX-01). Pure but for `this_machine`, which reads.
+"""How to get a sandbox on this machine: packages by distribution, and the settings that forbid namespaces (BOX-01).
 
-No sandbox: every command is refused, with how to get one (BOX-01).
+The advice is pure but for `this_machine`, which reads files. Also the stand-ins for a missing sandbox, which refuse
+every command and say how to get a sandbox (BOX-01).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Pr
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What advice depends on: `sys.platform`, the distribution's ids from the nearest on, and the kernel's settings."""
+    """What advice depends on: `sys.platform`, the ids of the distribution and of those it is like, and the kernel's
+    settings by name."""
 
     platform: str
     ids: tuple[str, ...] = ()
@@ -29,7 +30,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """A package manager's command, and what it calls the parts of the sandbox."""
+    """A package manager's command, and its names for the packages that the sandbox needs."""
 
     install: str
     bubblewrap: str = "bubblewrap"
@@ -37,7 +38,7 @@ class Packages:
     unshare: str = "util-linux"
 
 
-# By the ids of os-release(5). A derivative names what it is like in ID_LIKE.
+# By the ids of os-release(5). A derivative names the distribution that it is like in ID_LIKE.
 _PACKAGES: Mapping[str, Packages] = {
     "debian": Packages("apt install", seccomp="libseccomp2"),
     "ubuntu": Packages("apt install", seccomp="libseccomp2"),
@@ -57,7 +58,7 @@ MOST = "user.max_user_namespaces"
 
 
 def this_machine() -> Machine:
-    """Returns what can be read here; nothing where there is nothing to be read."""
+    """Returns what advice depends on here; empty texts for what cannot be read."""
     settings = {name: _read(Path("/proc/sys", *name.split("."))).strip() for name in (APPARMOR, CLONE, MOST)}
     return Machine(sys.platform, distribution_ids(_read(Path("/etc/os-release"))), settings)
 
@@ -69,7 +70,7 @@ def distribution_ids(os_release: str) -> tuple[str, ...]:
         name, _, value = line.partition("=")
         try:
             found[name] = " ".join(shlex.split(value))
-        except ValueError:  # a quote without its end
+        except ValueError:  # an unclosed quote
             continue
     return tuple(f"{found.get('ID', '')} {found.get('ID_LIKE', '')}".lower().split())
 
@@ -96,7 +97,7 @@ def missing_advice(machine: Machine, part: str) -> str:
 
 
 def namespaces_advice(machine: Machine) -> str:
-    """Returns how to let bubblewrap make namespaces, by the setting that forbids them here."""
+    """Returns how to allow bubblewrap to make namespaces, naming the setting that forbids them here, if any."""
     settings = machine.settings or {}
     if settings.get(APPARMOR) == "1":
         return (
@@ -128,7 +129,7 @@ _LESS = (
 
 
 class NoSandbox:
-    """Stands where nothing isolates. It never runs anything."""
+    """Stands in for a sandbox if nothing isolates. It never runs anything."""
 
     name: RuntimeName = "none"
 
@@ -136,11 +137,11 @@ class NoSandbox:
         self._isolation = Isolation("none", available=False, why=why, fix=fix)
 
     def isolation(self) -> Isolation:
-        """Nothing, and why."""
+        """Returns an isolation that is not available, with the reason."""
         return self._isolation
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Raises ToolError (`sandbox_unavailable`), always."""
+        """Always raises ToolError (`sandbox_unavailable`)."""
         del spec, progress
         raise no_sandbox(self._isolation)
 
@@ -148,7 +149,7 @@ class NoSandbox:
 class Fallback:
     """Several sandboxes of this system, the best first: commands run in the first one that isolates (BOX-12).
 
-    Where none does, the best one is what the person is told to get, and that they may take `less` (BOX-13).
+    If none does, the person is told how to get the best one, and that they may choose the weaker `less` (BOX-13).
     """
 
     def __init__(self, candidates: Sequence[Sandbox], advice: str, less: Sandbox | None = None) -> None:
@@ -157,11 +158,11 @@ class Fallback:
 
     @property
     def name(self) -> RuntimeName:
-        """The sandbox taken; before that is found out, the best one whose program is there."""
+        """The runtime of the sandbox taken; before one is taken, that of the first candidate."""
         return (self._taken or self._candidates[0]).name
 
     def isolation(self) -> Isolation:
-        """Returns that of the first one that isolates; else why none does, and how to get the best one."""
+        """Returns the isolation of the first sandbox that isolates; else why none does, and how to get one."""
         tried: list[Isolation] = []
         for each in (self._taken,) if self._taken else self._candidates:
             found = each.isolation()
@@ -176,7 +177,7 @@ class Fallback:
         return replace(tried[0], why=why, fix=f"{more}{less}")
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run it in the sandbox taken. Raises ToolError (`sandbox_unavailable`) where none isolates."""
+        """Runs the command in the sandbox taken. Raises ToolError (`sandbox_unavailable`) if none isolates."""
         isolation = await asyncio.to_thread(self.isolation)
         if self._taken is None:
             raise no_sandbox(isolation)
@@ -184,7 +185,7 @@ class Fallback:
 
 
 def no_sandbox(isolation: Isolation) -> ToolError:
-    """Returns the refusal of a command where nothing isolates."""
+    """Returns the error that refuses a command because nothing isolates."""
     return ToolError(
         "cannot run the command",
         f"there is no sandbox: {isolation.why}",
@@ -194,7 +195,7 @@ def no_sandbox(isolation: Isolation) -> ToolError:
 
 
 def require_isolation(isolation: Isolation, spec: CommandSpec) -> None:
-    """Raises ToolError (`sandbox_unavailable`) where nothing isolates, or all of the file system would be shown."""
+    """Raises ToolError (`sandbox_unavailable`) if nothing isolates, or if the workspace is the whole file system."""
     if not isolation.available:
         raise no_sandbox(isolation)
     if not spec.workspace.name:

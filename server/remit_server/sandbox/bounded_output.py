@@ -1,4 +1,4 @@
-"""What is kept of an output that may never end: its head and its tail; pure (BOX-04)."""
+"""Keeps only the head and the tail of an output, which may be endless; pure (BOX-04)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BoundedOutput:
             self._head += chunk[:room]
             chunk = chunk[room:]
         self._tail += chunk
-        # Cut in large steps: doing it for each chunk would copy the tail each time.
+        # Cut in large steps, because cutting at each chunk would copy the tail each time.
         if len(self._tail) > 2 * self.most:
             del self._tail[: -self.most // 2]
 

@@ -1,7 +1,7 @@
-"""A socket between a command and whoever has it run, of which the command inherits one end (PLG-05).
+"""A socket between a command and its caller in the server; the command inherits one end (PLG-05).
 
-It is a pair: nothing of it lies in a file system, and nobody else can come to it. What is read of ours comes with the
-credentials of the process that sent it, as the kernel knows them.
+It is a socket pair, so it lies in no file system and no other process can connect to it. What the server reads from its
+end comes with the credentials of the process that sent it, as the kernel knows them.
 """
 
 from __future__ import annotations
@@ -21,34 +21,35 @@ from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
 log = logging.getLogger(__name__)
 
 SOCKET = "PLUGIN_SOCKET"
-"""The variable with the number of the command's end."""
+"""The variable with the descriptor number of the command's end."""
 
 _REST_S = 10.0
 
 Holds = Callable[[int], bool | None]
-"""Says whether a process is one of the command's sandbox; None where it has ended."""
+"""Says whether a process, given by its pid, is in the command's sandbox; None if it has ended."""
 
 
 class Channel(Protocol):
-    """Speaks with one command after another."""
+    """Serves one command after another over their channels."""
 
     def begin(self) -> Mapping[str, str]:
-        """Returns the variables that the next command is given. Raises ToolError where it is not to begin."""
+        """Returns the environment variables for the next command. Raises ToolError if the command must not begin."""
         ...
 
     def serve(self, ours: socket.socket, holds: Holds) -> None:
-        """Speaks with it until its end, in a thread."""
+        """Serves the command over `ours` until the channel ends; runs in a thread."""
         ...
 
 
 def nobody(first: int) -> None:
-    """Of a command without one."""
+    """Does nothing: the `begin` of a command without a channel."""
     del first
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelEnd:
-    """What a sandbox needs for it: variables, descriptors to pass on, and who is to be told of its first process."""
+    """What a sandbox needs for a channel: environment variables, descriptors to pass on to the command, and `begin`,
+    which is to be called with the pid of the sandbox's first process."""
 
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     descriptors: tuple[int, ...] = ()
@@ -57,9 +58,9 @@ class ChannelEnd:
 
 @asynccontextmanager
 async def open_channel(channel: Channel | None) -> AsyncGenerator[ChannelEnd]:
-    """Yields the end of one command; behind us what it has said is heard to the end.
+    """Yields one command's end of its channel; on exit, waits until all that the command has sent is served.
 
-    The descriptor is whoever's who starts the command. Raises ToolError where it is not to begin.
+    The caller that starts the command has to close the descriptor. Raises ToolError if the command must not begin.
     """
     if channel is None:
         yield ChannelEnd()
@@ -73,7 +74,7 @@ async def open_channel(channel: Channel | None) -> AsyncGenerator[ChannelEnd]:
         try:
             yield ChannelEnd({**given, SOCKET: str(inherited)}, (inherited,), inside.begin)
         finally:
-            # All that could hold the other end is dead: what is left is what is still to be read.
+            # Every process that could hold the other end is dead; only data already sent is still to be read.
             await asyncio.wait({serving}, timeout=_REST_S)
             with contextlib.suppress(OSError):
                 ours.shutdown(socket.SHUT_RDWR)
@@ -81,7 +82,8 @@ async def open_channel(channel: Channel | None) -> AsyncGenerator[ChannelEnd]:
 
 
 def _serve(channel: Channel, ours: socket.socket, inside: SandboxProcesses) -> asyncio.Future[None]:
-    """Has it served in a thread of its own, however many wait for others; done at its end."""
+    """Serves the channel in a thread of its own, so that it never waits for a pool's free thread; the future is done
+    when serving ends."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[None] = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""Which sandbox this machine has (BOX-01)."""
+"""Chooses a sandbox for this machine (BOX-01)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remit_server.sandbox.ports import RuleSandbox, RuntimeName, Sandbox
 CHOICE = "REMIT_SANDBOX"
 RUNTIMES: tuple[RuntimeName, ...] = get_args(RuntimeName)
 
-# In order; each is tried where the one before does not isolate.
+# The best first; each is tried if the one before does not isolate.
 _ORDER: dict[str, tuple[RuntimeName, ...]] = {
     "linux": ("bubblewrap", "podman", "docker", "landlock"),
     "darwin": ("seatbelt", "podman", "docker"),
@@ -35,8 +35,8 @@ def choose_sandbox(
 ) -> Sandbox:
     """Returns the adapter that `REMIT_SANDBOX` names in the person's own environment, else the first that isolates.
 
-    Whether it works here is its own `isolation()` to find out, later. What builds the sandbox is never taken from
-    `workspace`.
+    Whether it works here is found out later, by its `isolation()`. The programs that build the sandbox are never taken
+    from `workspace`.
     """
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
     if chosen and chosen not in RUNTIMES:
@@ -54,10 +54,10 @@ def choose_sandbox(
 def rule_sandboxes(
     workspace: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> tuple[RuleSandbox, ...]:
-    """Returns where a person's own rules may run, the best first (EXT-01): only the sandbox that the person named, if
-    rules run in it, else each that needs no program or whose program is there.
+    """Returns the sandboxes in which a person's own rules may run, the best first (EXT-01): only the one that the
+    person named, if rules can run in it, else each that needs no program or whose program is installed.
 
-    What starts a process in no time comes first, for rules are asked before each call.
+    Sandboxes that start a process fastest come first, because rules are asked before each call.
     """
     from remit_server.sandbox.containers.container_sandbox import Containers
 
@@ -75,9 +75,10 @@ def rule_sandboxes(
 
 
 def candidates(platform: str, is_there: Callable[[str], bool]) -> tuple[RuntimeName, ...]:
-    """Returns what this system may have, the best first: those that need no program, or whose program is there.
+    """Returns the sandboxes that may work on this system, the best first: those that need no program, or whose program
+    is installed.
 
-    Where that is none, the best one, which then says how to get it.
+    If there are none, returns the best one, whose isolation then says how to get it.
     """
     order = _ORDER.get(platform, _ELSEWHERE)
     there: tuple[RuntimeName, ...] = tuple(name for name in order if name not in _PROGRAMS or is_there(_PROGRAMS[name]))
@@ -85,7 +86,7 @@ def candidates(platform: str, is_there: Callable[[str], bool]) -> tuple[RuntimeN
 
 
 def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
-    """Returns that adapter, whatever else there is."""
+    """Returns the adapter of this name, whether it works here or not."""
     from remit_server.sandbox.containers.container_sandbox import Containers
     from remit_server.sandbox.landlock.landlock_alone import LandlockAlone
     from remit_server.sandbox.seatbelt.seatbelt import Seatbelt

@@ -1,7 +1,7 @@
-"""What a trial of an adapter found, kept for the life of the process while its circumstances stay (BOX-10).
+"""Keeps what an adapter's trial found, for the life of the process as long as the circumstances stay (BOX-10).
 
-A server opens a runtime for each folder, and each has an adapter of its own: what isolates on this machine is the same
-for all of them, and costs two to three real runs to find.
+A server opens a runtime for each folder, each with an adapter of its own. What isolates on this machine is the same for
+all of them, and finding it takes two to three real runs.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _FileIdentity = tuple[str, int, int, int]
 
 
 class Finding(Protocol):
-    """What a trial came to: the isolation, and whatever else the adapter has to know to run commands."""
+    """The result of a trial: the isolation, and whatever else the adapter has to know to run commands."""
 
     @property
     def isolation(self) -> Isolation:
-        """What isolates here, or why nothing does."""
+        """What the sandbox gives here, or why it cannot isolate."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """All that a finding depends on: the same circumstances, the same finding.
+    """All that a finding depends on: if the circumstances are equal, so is the finding.
 
-    `programs` are told by name, device, inode and time of change; `temporary` is the folder for temporary files with
+    `programs` are given by name, device, inode and time of change; `temporary` is the folder for temporary files with
     its device; `settings` are what the adapter was made with.
     """
 
@@ -55,11 +55,11 @@ _Result = TypeVar("_Result")
 _kept: dict[Circumstances, Any] = {}
 _until: dict[Circumstances, float] = {}
 AGAIN_S = 60.0
-"""How long less than there may be is kept: what was in the way may be gone, and each trial costs a run."""
+"""Seconds for which an incomplete finding is kept: the obstacle may go away, but each new trial costs a run."""
 
 
 def circumstances(runtime: RuntimeName, programs: tuple[str, ...], path: str, *settings: object) -> Circumstances:
-    """Returns those of now, with `programs` looked up along `path`."""
+    """Returns the present circumstances, with `programs` looked up along `path`."""
     temporary = tempfile.gettempdir()
     return Circumstances(
         runtime=runtime,
@@ -78,8 +78,9 @@ async def find_once(
     is_all: Callable[[_Found], bool] = lambda _: True,
     now: Callable[[], float] = time.monotonic,
 ) -> _Found:
-    """Returns what was found in these circumstances, else what `attempt` finds now. Only a success is kept: whoever
-    installs what was missing need not start the server again. One that `is_all` says no to is kept for a minute."""
+    """Returns what was found in these circumstances before, else what `attempt` finds now. Only a success is kept, so
+    that the server need not be restarted once a missing program is installed. A success for which `is_all` is false is
+    kept for a minute."""
     kept: _Found | None = _kept.get(here)
     if kept is not None and now() < _until[here]:
         return kept
@@ -90,34 +91,34 @@ async def find_once(
 
 
 class Trial(Generic[_Found]):
-    """What one adapter finds out by `attempt`: once, and again while nothing isolates."""
+    """Runs one adapter's `attempt` once, and again each time as long as nothing isolates."""
 
     def __init__(self, here: Callable[[], Circumstances], attempt: Callable[[], Awaitable[_Found]]) -> None:
         self._here, self._attempt = here, attempt
         self._found: _Found | None = None
 
     async def find(self) -> _Found:
-        """Returns what was found."""
+        """Returns what was found, by a trial if necessary."""
         if self._found is None or not self._found.isolation.available:
             self._found = await find_once(self._here(), self._attempt)
         return self._found
 
     def find_now(self) -> _Found:
-        """Returns the same to who cannot await it."""
+        """Returns the same as `find`, for callers that cannot await; blocks the calling thread."""
         return _wait_for(self.find)
 
     def isolation(self) -> Isolation:
-        """Returns what isolates here, found out by one real run in this process."""
+        """Returns the isolation that was found, by a trial if necessary; blocks the calling thread."""
         return self.find_now().isolation
 
 
 def forget_findings() -> None:
-    """Forgets all of them, as a new process would: the next adapter tries again."""
+    """Forgets all findings, so that the next adapter tries again, as in a new process."""
     _kept.clear()
 
 
 def _wait_for(work: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
-    """Runs it to its end in a thread of its own, for the caller's may have a running loop."""
+    """Runs `work` to its end in a thread of its own, because the caller's thread may have a running loop."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(work())).result()
 

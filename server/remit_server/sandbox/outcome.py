@@ -1,4 +1,4 @@
-"""What the adapters share at their edges: how an end is told, how a refusal reads, where their programs come from."""
+"""What the adapters share: how they report a command's end and refuse one, and the PATH for their own programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 def command_output(
     ended: ProcessResult, left: tuple[LayerChange, ...] = (), written: tuple[str, ...] = ()
 ) -> CommandOutput:
-    """Returns how a command ended, as the tools are told."""
+    """Returns how a command ended, in the form that the tools get."""
     return CommandOutput(
         left=left,
         written=written,
@@ -31,13 +31,15 @@ def command_output(
 
 
 def has_never_begun(ended: ProcessResult) -> bool:
-    """Returns whether the command did not run at all, for reasons of the sandbox's own."""
+    """Returns whether the sandbox failed before the command could begin."""
     return ended.exit_code is None and not ended.timed_out and ended.stopped is None
 
 
 def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None = None) -> None:
-    """Raises ToolError where a command wants hosts, or somebody to speak with, and this adapter has neither for it
-    (PLG-08). `isolation` is what it found, where it may have them."""
+    """Raises ToolError if a command needs hosts or a channel, and this adapter does not give them (PLG-08).
+
+    `isolation` is what the adapter's trial found; None for an adapter that never gives either.
+    """
     if spec.channel is not None and not (isolation and isolation.channel):
         because = f" here: {isolation.offline}" if isolation and isolation.offline else ""
         raise ToolError(
@@ -58,7 +60,7 @@ def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None
 
 
 def trusted_path(*workspaces: Path | None) -> str:
-    """PATH for the programs that build the sandbox: a project must not bring its own `bwrap`."""
+    """Returns PATH without folders inside the workspaces, because a project must not bring its own `bwrap`."""
     folders = (folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/"))
     return _folders_outside(
         tuple(map(_folder_identity, folders)), tuple(_folder_identity(str(each)) for each in workspaces if each)
@@ -66,8 +68,8 @@ def trusted_path(*workspaces: Path | None) -> str:
 
 
 def _folder_identity(folder: str) -> tuple[str, int, int]:
-    """Returns the name, and what it is at the moment: another folder than before where a link has come to lead
-    elsewhere."""
+    """Returns the folder's name, device and inode, so that the cache notices when a link leads elsewhere than before;
+    zeros if the folder cannot be looked at."""
     with contextlib.suppress(OSError):
         status = os.stat(folder)  # noqa: PTH116  a name, for each folder before each command
         return folder, status.st_dev, status.st_ino
@@ -81,6 +83,6 @@ def _folders_outside(folders: tuple[tuple[str, int, int], ...], workspaces: tupl
 
 
 def last_line(said: bytes) -> str:
-    """Returns the last thing that a program said, or nothing."""
+    """Returns the last line that a program printed, or an empty text."""
     lines = said.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""

@@ -14,7 +14,7 @@ from remit_server.sandbox.visible.toolchains import ReadOnlyMount, system_option
 PROGRAM = "/program.py"
 MEMORY_BYTES = 128 * 1024 * 1024
 
-# Libraries, and no programs; `/nix/store` has both in the same folders.
+# Folders of libraries without programs, except `/nix/store`, which has both in the same folders.
 _LIBRARIES = (
     *("/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32"),
     *("/lib", "/lib32", "/lib64", "/libx32", "/nix/store"),
@@ -22,9 +22,10 @@ _LIBRARIES = (
 
 
 def policy_options(program: int) -> list[str]:
-    """Returns options and command of bwrap(1): Python runs what the descriptor `program` holds. Looks at what exists.
+    """Returns bwrap(1)'s options and command, with which Python runs the program that the descriptor `program` holds.
 
-    No workspace, no home but the folders that Python itself may lie in, no /proc, no devices, nothing to write to.
+    Inside there is no workspace, no home except folders of Python itself, no /proc, no devices, nothing writable. Looks
+    at which files exist.
     """
     python = runtime_folders()
     return [
@@ -39,19 +40,19 @@ def policy_options(program: int) -> list[str]:
 
 
 def rules_argv() -> list[str]:
-    """Returns what runs the program of the rules."""
+    """Returns the words that run the program of the rules."""
     return [str(runtime_folders()[0]), "-I", "-S", "-B", "-X", "utf8", PROGRAM, str(MEMORY_BYTES)]
 
 
 def library_folders() -> tuple[Path, ...]:
-    """Returns the system's libraries, where they really lie, and how a program finds them."""
+    """Returns the real folders of the system's libraries, and the cache by which a program finds them."""
     folders = tuple(path for path in map(Path, _LIBRARIES) if path.is_dir() and not path.is_symlink())
     return (*folders, *(path for path in (Path("/etc/ld.so.cache"),) if path.exists()))
 
 
 def runtime_folders() -> tuple[Path, ...]:
-    """Returns the interpreter that runs Remit, outside its virtual environment, and the files that it cannot do
-    without."""
+    """Returns the interpreter that runs Remit, outside its virtual environment, first; then its standard library, its
+    extension modules and its shared library."""
     named = sysconfig.get_config_vars("LIBDIR", "INSTSONAME", "DESTSHARED")
     folder, library, modules = (str(value or "") for value in named)
     executable = os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
@@ -60,14 +61,14 @@ def runtime_folders() -> tuple[Path, ...]:
 
 
 def runtime_beside(seen: Iterable[Path]) -> tuple[ReadOnlyMount, ...]:
-    """Returns what of them is not in folders that are seen anyway, without what is installed beside the library."""
+    """Returns mounts for the runtime's folders that are not in the `seen` ones; installed packages are private."""
     folders = tuple(seen)
     own = [path for path in runtime_folders() if not any(map(path.is_relative_to, folders))]
     return tuple(ReadOnlyMount(path, path, _packages_in(path)) for path in own)
 
 
 def package_covers(folder: Path) -> list[str]:
-    """Returns an empty folder over what is installed beside the standard library."""
+    """Returns options that cover packages installed beside the standard library with empty folders."""
     return [option for path in _packages_in(folder) for option in ("--tmpfs", str(path), "--remount-ro", str(path))]
 
 

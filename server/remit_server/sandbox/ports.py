@@ -1,4 +1,4 @@
-"""What the harness asks of a sandbox (BOX-07)."""
+"""The port of all sandboxes: commands, their output, and what the harness calls (BOX-07)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Wait = Literal["queued", "started", "paused", "resumed"]
 Waits = Callable[[Wait], None]
 StreamName = Literal["stdout", "stderr"]
 Progress = Callable[[StreamName, bytes], None]
-"""Is told what a command prints as it comes, and on which of its streams: each has lines of its own."""
+"""Takes each piece of output as the command prints it, with the name of its stream."""
 
 
 def unheard(wait: Wait) -> None:
-    """Tells nobody."""
+    """Ignores the event: the default of `CommandSpec.waits`."""
     del wait
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The process `name` in another sandbox: the ports of its loopback that a command finds on its own."""
+    """The process `name` in another sandbox; a command finds `ports` of that sandbox's loopback on its own loopback."""
 
     name: str
     loopback: Loopback
@@ -38,15 +38,15 @@ class Near:
 
     @property
     def means(self) -> str:
-        """Says for a person what is reached."""
+        """The process and its ports, in words for a person."""
         return f"{self.name}, port{'s' if len(self.ports) > 1 else ''} {', '.join(map(str, self.ports))}"
 
 
 @dataclass(slots=True)
 class Leave:
-    """How a running command gives its turn back and goes on beside others: `now`, with the seconds that it has more.
+    """Lets a running command give its turn back and go on beside the other commands.
 
-    None as long as it waits for its turn.
+    `now` does that; its argument is how many seconds longer the command may run. It is None unless the command runs.
     """
 
     now: Callable[[float], None] | None = None
@@ -56,22 +56,24 @@ class Leave:
 class CommandSpec:
     """A command exactly as it will run: argv, an absolute cwd below `workspace`, a scrubbed environment, seconds.
 
-    `hidden` are files of the workspace and of what is `readable` that it cannot open, and folders that it finds empty.
-    With `writes`, what it writes there goes to a layer of its own, which the output hands over. `network` are the hosts
-    it may reach, each `host` or `host:port`, by a proxy that says every attempt to `attempted`; where it is empty,
-    there is no network. `local` are ports of this machine's loopback that it finds on its own, each connection told to
-    `attempted` as well. `readable` are real files and folders outside the workspace that it may read: a tool or the
-    harness names them, never a model. `in_place_of` are such files, each seen in the place of another, and
-    `listed` folders above what it sees, of which it may ask what of that is in them.
-    `priority` is its place among those that wait for a sandbox, from 1, the highest, to 5. The adapter attaches to
-    `freezer` how it is paused, and counts no time of it then. `begun` is told the process, by its
-    pid, before the command begins; `waits` is told when the command has to wait for its turn, is paused, and goes on,
-    and may not raise. A tunnel is cut from when `in_force` says no to its host. It inherits one end of a socket, at
-    whose other end `channel` is; `alone` it starts no other process.
+    `hidden` are files of the workspace or of `readable` that the command cannot open, and folders that it finds empty.
+    With `writes`, its writes to the workspace go to a layer of its own, and the output lists them. `network` are the
+    hosts that it may reach, each `host` or `host:port`, by a proxy that reports every attempt to `attempted`; if it is
+    empty, there is no network. `local` are ports of this machine's loopback that the command finds on its own loopback;
+    each connection is reported to `attempted` as well. `readable` are real files and folders outside the workspace that
+    the command may read; a tool or the harness names them, never a model. `in_place_of` maps a path to such a file,
+    which the command sees at that path. Folders above such paths cannot be listed, except those in `listed`, which show
+    what of them is visible. `priority` orders the commands that wait for a sandbox, from 1, the highest, to 5. The
+    adapter attaches to `freezer` the way to pause the command; paused time does not count. `begun`
+    gets the pid of the first process before the command begins. `waits` is called when the command has to wait for its
+    turn, starts, is paused, and goes on; it may not raise. A tunnel is cut once `in_force` says no to its host. If
+    there is a `channel`, the command inherits one end of a socket, and `channel` serves the other. If `alone`, it can
+    start no other process.
 
-    `scratch` are folders of the workspace that it may write to: it sees what was in them, and what it writes is thrown
-    away. `background`: it takes no turn of others, for it runs beside them. By `loopback` the server reaches what
-    listens in it, and what listens `near` it finds on its own loopback. By `leave` it gives its turn back.
+    `scratch` are folders of the workspace that the command may write to: it sees what was in them, and what it writes
+    is thrown away. A `background` command waits for no turn, because it runs beside the scheduled ones. By `loopback`
+    the server reaches the ports that the command listens on. The command finds the ports of `near` on its own loopback.
+    `leave` lets it give its turn back.
     """
 
     argv: tuple[str, ...]
@@ -104,16 +106,17 @@ class CommandSpec:
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """All hosts that it may reach, as they were named."""
+        """All hosts that the command may reach, as they were named, and the ports of `local` on this machine."""
         return (*self.network, *(str(Endpoint(THIS_MACHINE, port)) for port in self.local))
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOutput:
-    """How a command ended. `exit_code` is None where it was `timed_out`, or `stopped` at another limit, which that
-    names; output is bounded, and says so.
+    """How a command ended. `exit_code` is None if it `timed_out`, or if another limit, named in `stopped`, ended it.
+    Output is bounded, and has a note where bytes were left out.
 
-    `left` is what it changed in its layer, and `written` every path that it wrote there, also what it put back.
+    `left` is what the command changed in its layer. `written` is every path that it wrote there, also those that it put
+    back as they were.
     """
 
     exit_code: int | None
@@ -128,14 +131,15 @@ class CommandOutput:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What a sandbox really gives on this machine; `available` is false with `why` and `fix` where it gives nothing.
+    """What a sandbox really gives on this machine; if it cannot isolate, `available` is false, with `why` and `fix`.
 
     `layers`: commands may write, into a layer over the workspace; else the workspace is read-only to them. `hosts`: a
-    command that lists hosts reaches them, by the proxy; else it is refused. `background`: a process can go on in it,
-    and be reached. `channel`: a command has a socket to whoever has it run, as a plugin needs. `read_only` and
-    `offline` say why there is no such thing, where this sandbox may have it, and how to get it. `processes` is what
-    bounds their number, in words. `lacks` are properties by which `probe.py` knows them, that this sandbox never has.
-    `by_rights`: a command is the person, and what the sandbox refuses of files reads as a right that lacks.
+    command that lists hosts reaches them, by the proxy; else it is refused. `background`: a background process can run
+    in the sandbox, and the server can connect to it. `channel`: a command has a socket to its caller, as a plugin
+    needs. `read_only` and `offline` say why there are no layers or no network although this sandbox supports them, and
+    how to get them. `processes` says in words what limits the number of processes. `lacks` names the properties of
+    `probe.py` that this sandbox never has. `by_rights`: commands run as the person's own user, so a file that the
+    sandbox refuses looks to them like a missing permission.
     """
 
     name: RuntimeName
@@ -155,8 +159,9 @@ class Isolation:
 
 @dataclass(frozen=True, slots=True)
 class RuleStart:
-    """How the process of a person's own rules is started: its words, to be found by PATH in its environment, and the
-    descriptors that it is passed, which are whoever's who starts it. `remove` clears away what its death leaves."""
+    """How to start the process of a person's own rules: `argv`, whose program is found by the PATH in `environment`,
+    and the descriptors to pass on, which the caller has to close. `remove` clears away what the process leaves behind
+    when it dies."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
@@ -165,34 +170,34 @@ class RuleStart:
 
 
 class Sandbox(Protocol):
-    """Runs commands where they see no network but what was listed, and cannot change the workspace.
+    """Runs commands so that they reach no hosts but the listed ones, and cannot change the workspace.
 
-    An adapter that has no proxy runs no command with `network`, and one without a socket for it none with a `channel`.
+    An adapter without a proxy refuses commands with `network`; an adapter without channels refuses those with one.
     """
 
     @property
     def name(self) -> RuntimeName:
-        """Which runtime this is; says nothing of whether it works here, and starts nothing."""
+        """Which runtime this is, whether it works here or not. Starts nothing."""
         ...
 
     def isolation(self) -> Isolation:
-        """Returns what isolates here, found out by trying it once in this process."""
+        """Returns what this sandbox gives here, found by trying it once in this process."""
         ...
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run to the end, the limit, or cancellation; no process of the command outlives the call.
+        """Runs the command until it ends, passes a limit, or is cancelled; none of its processes outlives the call.
 
-        Raises ToolError (`sandbox_unavailable`) where nothing isolates.
+        Raises ToolError (`sandbox_unavailable`) if nothing isolates.
         """
         ...
 
 
 class RuleSandbox(Sandbox, Protocol):
-    """A sandbox that a person's own rules run in, too (EXT-01)."""
+    """A sandbox that can also run a person's own rules (EXT-01)."""
 
     def start_rules(self, program: bytes) -> RuleStart:
-        """Returns how a process begins that this Python program is all of, and that speaks by its standard streams.
+        """Returns how to start a process that runs this Python program and communicates by its standard streams.
 
-        Raises OSError, and ImportError or RuntimeError without what the filter of calls needs.
+        Raises OSError, and ImportError or RuntimeError if the seccomp library cannot be used.
         """
         ...

@@ -1,6 +1,6 @@
-"""What the sandbox really holds on this machine, found by trying to break each property from inside (BOX-07).
+"""Finds what the sandbox really guarantees on this machine, by trying to break each property from inside (BOX-07).
 
-Tries from inside a sandbox which sockets a command reaches: its own, and none of the host's (BOX-11).
+Also tries which sockets a command reaches from inside: it should reach its own, and none of the host's (BOX-11).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Property:
 
 
 def broken_of(found: Iterable[Property], isolation: Isolation) -> tuple[Property, ...]:
-    """Returns those that do not hold, though this sandbox says that it has them (BOX-14)."""
+    """Returns the properties that do not hold although this sandbox says that it has them (BOX-14)."""
     return tuple(each for each in found if not each.holds and each.name not in isolation.lacks)
 
 
@@ -60,7 +60,8 @@ _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
     (
         "signals",
         "signal the server",
-        # The number is another process's in another namespace: a server that is the first of its container has 1.
+        # Signal only in the server's own pid namespace, because elsewhere its pid is another process; a server that is
+        # the first process of its container has pid 1, which every namespace has.
         'case "$(readlink /proc/self/ns/pid)" in ""|{space}) kill -0 {server};; *) false;; esac',
     ),
     (
@@ -69,7 +70,7 @@ _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
         "bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' || tail -n +3 /proc/net/dev | grep -v '^ *lo:' | grep -q .",
     ),
 )
-# Where the kernel is Linux, whatever runs there.
+# For sandboxes in which a Linux kernel runs, whatever the system is.
 _LINUX: tuple[tuple[str, str, str], ...] = (
     ("capabilities", "look for a capability", "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb):.*[1-9a-f]' /proc/self/status"),
     ("privileges", "look whether they can grow", "grep -E '^NoNewPrivs:[[:space:]]*0' /proc/self/status"),
@@ -80,7 +81,7 @@ _LINUX: tuple[tuple[str, str, str], ...] = (
 
 
 async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ...]:
-    """Try each property once; `home` and the process id `server` are what must not be reachable."""
+    """Tries to break each property once; a command must not reach the folder `home` and the process `server`."""
     isolation = sandbox.isolation()
     attempts = _ATTEMPTS + (() if isolation.name == "seatbelt" else _LINUX)
     if not isolation.available:
@@ -112,14 +113,14 @@ async def probe(sandbox: Sandbox, home: Path, server: int) -> tuple[Property, ..
 
 
 def _pid_namespace() -> str:
-    """Returns the name of our namespace of processes, as a link in /proc has it; an empty text where there is none."""
+    """Returns the name of our pid namespace, as the link in /proc gives it, or an empty text if there is none."""
     with suppress(OSError):
         return os.readlink("/proc/self/ns/pid")  # noqa: PTH115  the target is no path
     return ""
 
 
 async def _try_limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property:
-    """Many sleeping processes at once: refused, or stopped while they sleep; the first are there when the last come."""
+    """Starts many processes that sleep so long that all live at once; they must be refused or stopped meanwhile."""
     script = f"i=0; while [ $i -lt {_MANY} ]; do sleep 50 & i=$((i+1)); done; sleep 3; echo all"
     output = await _run(sandbox, here, script)
     detail = f"tried to start {_MANY} processes" + (f"; bounded by {bounded_by}" if bounded_by else "")
@@ -127,7 +128,7 @@ async def _try_limits(sandbox: Sandbox, here: Path, bounded_by: str) -> Property
 
 
 async def _try_layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
-    """Returns a write lands in the layer, or nowhere; never in the workspace."""
+    """Tries whether a write lands in the layer, or fails if there is none, and never reaches the workspace."""
     output = await _run(sandbox, here, f"echo x > {_NAME}", writes=True)
     apart = not (here / _NAME).exists()
     if not layers:
@@ -137,8 +138,7 @@ async def _try_layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
 
 
 async def _try_sockets(sandbox: Sandbox, here: Path, isolation: Isolation) -> tuple[Property, ...]:
-    """Returns both ways, under a layer and without one: a program reaches itself, and no socket of the host
-    (BOX-11)."""
+    """Tries, with a layer and without one, whether a program reaches itself and no socket of the host (BOX-11)."""
     python = runtime_folders()
     spec = CommandSpec(
         trial_argv(str(python[0])), here, here, command_environment(os.environ), _PROBE_S, readable=python, writes=True
@@ -149,7 +149,7 @@ async def _try_sockets(sandbox: Sandbox, here: Path, isolation: Isolation) -> tu
     apart = "end" in layered and "end" in plain and "host" not in (*layered, *plain)
     out = Property("sockets", apart, "tried to reach a socket of this machine that lies in the workspace")
     if isolation.name in {"podman", "docker"} and not (layered or plain):
-        return ()  # in an image of the person's own this Python may not run, so it was not tried
+        return ()  # this Python may not run in an image that the person named, so nothing was tried
     if isolation.name == "seatbelt":
         return (out,)
     ways = "over IP and by UNIX sockets" if "unix" in layered else "over IP; by UNIX sockets it cannot here"
@@ -162,14 +162,14 @@ async def _run(sandbox: Sandbox, here: Path, script: str, *, writes: bool = Fals
 
 
 def _make_readable(folder: str) -> Path:
-    """Returns a private folder that a user inside may look into; its real name, as macOS compares it."""
+    """Makes a private folder readable for the user inside, and returns its real path, because macOS compares that."""
     here = Path(folder).resolve()
     here.chmod(0o755)
     return here
 
 
 Reached = Literal["ip", "unix", "host"]
-"""A word that the trial prints: it talked to itself over IP, or by a UNIX socket; it reached the host's."""
+"""A word that the trial prints: it reached itself over IP, or by a UNIX socket, or it reached the host's socket."""
 
 _SOCKET = "remit-trial"
 _TRIAL = f"""
@@ -200,13 +200,14 @@ for word, reached in (
 
 
 def trial_argv(python: str) -> tuple[str, ...]:
-    """Returns the command, run where a socket of the host listens: prints a word for all that it reaches, and `end`."""
+    """Returns a command for a folder in which a socket of the host listens: it prints a word for each socket that it
+    reaches, and then `end`."""
     return (python, "-I", "-S", "-B", "-c", _TRIAL)
 
 
 @contextmanager
 def listening_in(workspace: Path) -> Generator[None]:
-    """Has a socket of the host listen in a workspace. Raises OSError."""
+    """Makes a socket of the host listen in the workspace until the end. Raises OSError."""
     folder = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with socket.socket(socket.AF_UNIX) as listening:
@@ -218,6 +219,7 @@ def listening_in(workspace: Path) -> Generator[None]:
 
 
 def _short_name(folder: int, workspace: Path) -> str:
-    """By the folder's descriptor, where there is one by name: the path of a socket may be 108 bytes long at most."""
+    """Returns a short path of the socket, by the folder's descriptor if /proc has it, because the path of a socket may
+    be 108 bytes long at most."""
     by_descriptor = Path(f"/proc/self/fd/{folder}")
     return str((by_descriptor if by_descriptor.is_dir() else workspace) / _SOCKET)

@@ -1,6 +1,6 @@
-"""Every command waits for a sandbox of its template by one schedule, whichever session it is of (SCH-01).
+"""Makes every command wait for its turn in one schedule for all sessions (SCH-01).
 
-How many commands run at once is said here (SCH-01).
+Also says how many commands run at once (SCH-01).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ AGE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """How many commands run at once, in all and of each template that commands have: without and with a network.
+    """How many commands run at once, in all and of each template (`code_executor` without a network).
 
-    For a machine of four to eight processors.
+    The defaults are for a machine of four to eight processors.
     """
 
     global_max: int = 4
@@ -29,7 +29,7 @@ class AtOnce:
     integration_test: int = 2
 
     def lower(self, other: AtOnce) -> AtOnce:
-        """Returns the lower limit of both, each by itself."""
+        """Returns the lower of both for each limit."""
         return AtOnce(
             min(self.global_max, other.global_max),
             min(self.code_executor, other.code_executor),
@@ -38,25 +38,26 @@ class AtOnce:
 
     @property
     def limits(self) -> Limits:
-        """The limits of a schedule in seconds."""
+        """The same as limits of a schedule."""
         templates = {"code-executor": self.code_executor, "integration-test": self.integration_test}
         return Limits(self.global_max, AGE_S, MappingProxyType(templates))
 
 
 class Slots:
-    """The schedule of a server's sandboxes. Of what its folders set, the lowest counts: it is one machine (SCH-06)."""
+    """The schedule of a server's sandboxes. Of the limits that its folders set the lowest counts, because all commands
+    share one machine (SCH-06)."""
 
     def __init__(self) -> None:
         self.runner = Runner(AtOnce().limits)
         self._set: dict[object, AtOnce] = {}
 
     def hold(self, folder: object, at_once: AtOnce) -> None:
-        """Has what a folder sets count, from the next start of a command on, until it is released."""
+        """Applies a folder's limits, from the next start of a command on, until they are released."""
         self._set[folder] = at_once
         self._limit()
 
     def release(self, folder: object) -> None:
-        """Forgets a folder's, which is closed. Idempotent."""
+        """Forgets the limits of a folder that is closed. Idempotent."""
         self._set.pop(folder, None)
         self._limit()
 
@@ -67,24 +68,24 @@ class Slots:
 
 
 class Scheduled:
-    """A sandbox whose commands begin in their turn; a more urgent one pauses or ends one that is less so (SCH-04)."""
+    """A sandbox whose commands wait for their turn; a more urgent one can pause or end a less urgent one (SCH-04)."""
 
     def __init__(self, sandbox: Sandbox, slots: Runner) -> None:
         self._sandbox, self._slots = sandbox, slots
 
     @property
     def name(self) -> RuntimeName:
-        """The runtime that commands wait for."""
+        """The runtime of the sandbox that commands wait for."""
         return self._sandbox.name
 
     def isolation(self) -> Isolation:
-        """Returns what isolates in the sandbox that commands wait for."""
+        """Returns what the sandbox that commands wait for gives here."""
         return self._sandbox.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run it when it is its turn, or at once in the background; its time begins then.
+        """Runs the command when it has its turn, or at once if it is a background command; its timeout begins then.
 
-        Raises ToolError: `sandbox_unavailable`, or `stale` where it was ended for something more urgent.
+        Raises ToolError: `sandbox_unavailable`, or `stale` if the command was ended for a more urgent one.
         """
         if spec.background:
             return await self._sandbox.run(spec, progress)

@@ -1,4 +1,4 @@
-"""One process from its start to its end, for adapters that end what they started by an act of their own."""
+"""Runs one process to its end, for adapters that have their own way to end all that it started."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _LAST_OUTPUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A program to run; at most `most_output` bytes are drained from each of its streams, and `kept` of them held.
+    """A program to run. If one of its streams has more than `most_output` bytes, it is ended; `kept` bytes of each are
+    held.
 
-    `end` ends whatever it has started, in any state and any number of times; `began` goes on beside it until then.
-    `freezer` pauses it by `freeze`. `begun` is told of it when it is there; where that raises, it is ended. `beyond`
-    says in words which limit is passed, and is asked ten times a second, on a thread.
+    `end` ends all that the program has started; it may be called in any state, and again. `began` runs beside the
+    program until its end. `freezer` pauses it by `freeze`. `begun` gets its pid once it has started; if it raises, the
+    program is ended. `beyond` returns in words which limit is passed; it is called ten times a second, on a thread.
     """
 
     argv: Sequence[str]
@@ -42,7 +43,7 @@ class Invocation:
 
 
 async def run_subprocess(errand: Invocation) -> ProcessResult:
-    """Run it and see it end, at its limits at the latest, and when cancelled. Raises OSError where it cannot start."""
+    """Runs the program until it ends, passes a limit, or is cancelled. Raises OSError if it cannot start."""
     process = await asyncio.create_subprocess_exec(
         *errand.argv,
         stdin=asyncio.subprocess.DEVNULL,
@@ -97,13 +98,13 @@ async def _watch(beyond: Callable[[], str | None], overrun: asyncio.Future[str])
 
 
 async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], None]) -> None:
-    """Read to the end."""
+    """Reads the stream to its end."""
     while stream is not None and (chunk := await stream.read(_CHUNK)):
         take(chunk)
 
 
 async def _end(errand: Invocation, process: asyncio.subprocess.Process, draining: Sequence[asyncio.Task[None]]) -> None:
-    """End it and what it started, and wait for the last of the output."""
+    """Ends the program and all that it started, and waits for the last of the output."""
     await errand.end(process)
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):

@@ -1,1 +1,1 @@
-"""One log on the disk: its databases and its chain. Absent: keys."""
+"""One audit log on the disk: its databases and its chain. Absent: keys."""

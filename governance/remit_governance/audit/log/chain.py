@@ -1,7 +1,7 @@
-"""The active database of a log, open for writing (effect): records are chained to it, and it is closed into segments.
+"""The active database of a log, open for writing (effect): adds records to the chain, and closes segments.
 
-Several processes may have it open: each transaction reads the chain's head inside itself, so there is one chain.
-`kill -9` at any moment leaves whole records only. Which servers started and ended is read from the latest of them.
+Several processes may have the database open. Each transaction reads the chain's head itself, so there is one chain.
+`kill -9` at any moment leaves whole records only. Also finds in the latest records which servers started and ended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord, En
 from remit_governance.errors import AuditError
 
 LOOKED_BACK = 10_000
-"""Records of the active segment that are looked at."""
+"""How many of the active segment's latest records are searched for those about servers and the log."""
 
 _SQL = (
     "SELECT content FROM records WHERE number > (SELECT coalesce(max(number), 0) FROM records) - ?"
@@ -47,12 +47,12 @@ def records_about_log(connection: sqlite3.Connection) -> list[Said]:
 
 
 def open_servers(records: Iterable[Said]) -> tuple[int, ...]:
-    """Returns the numbers of the starts of servers that no end follows."""
+    """Returns the record numbers of the starts of servers whose end is not recorded."""
     return tuple(_servers(records)[0].values())
 
 
 def ended_servers(records: Iterable[Said]) -> tuple[tuple[int, int], ...]:
-    """Returns the numbers of the start and of the end of servers that have both."""
+    """Returns the record numbers of start and end, for servers that have both."""
     return tuple(_servers(records)[1])
 
 
@@ -69,27 +69,27 @@ def _servers(records: Iterable[Said]) -> tuple[dict[str, int], list[tuple[int, i
 
 
 HEAD_KEPT = '"head":"signed"'
-"""In the metadata of a `checkpoint` record: beside the checkpoints, a signed head is kept."""
+"""In the metadata of a `checkpoint` record: a signed head is kept besides the checkpoints."""
 
 _LAST = "SELECT number, hash FROM records ORDER BY number DESC LIMIT 1"
 _GOES_ON = "count = before OR head = (SELECT hash FROM records WHERE number = count)"
-"""Nothing was removed up to the noted end."""
+"""SQL that is true if the record at the noted end is still there, so that nothing up to it was removed."""
 _WHOLE = f"SELECT 1 FROM chain WHERE {_GOES_ON}"  # noqa: S608 no input in it
 _NOTE = f"UPDATE chain SET count = ?, head = ? WHERE {_GOES_ON}"  # noqa: S608 no input in it
 
 
 class Chain:
-    """One open log, to be used by one thread at a time."""
+    """One open log; only one thread may use it at a time."""
 
     def __init__(self, path: Path, now: int) -> None:
-        """Open the database at `path`, an empty file included; a new log starts `now`. Raises AuditError."""
+        """Opens the database at `path`; in an empty file begins a new log at the time `now`. Raises AuditError."""
         self.path = path
         self.begun: Segment | None = None
-        """The empty first segment, where this made the log."""
+        """The empty first segment, if this object began the log."""
         with failing(path, "opened"):
             self._connection = connect(path, read_only=False)
             self._file = _identity(path)
-            # Made once, for an append takes them all.
+            # Make these once, because every append uses them.
             self._cursor = self._connection.cursor()
             self._writing, self._transaction = (
                 failing(path, "written"),
@@ -105,12 +105,12 @@ class Chain:
                 raise
 
     def append(self, entries: Sequence[Entry], *, durable: bool = True, note_end: bool = True) -> AuditRecord | None:
-        """Chain the entries, all or none; the last record, if there was any.
+        """Adds the entries to the chain, all or none; returns the last record, or None if there are no entries.
 
-        From then on they outlive the process; `durable` waits until they, and all before them, outlive a power cut.
-        `note_end` also notes where the chain ends now, by which a removed end is seen; that costs a page.
-        `end` is then the last record's number and hash, `before` the same before this. Raises AuditError, and then
-        none was recorded.
+        The records then outlive the process; with `durable`, they and all before them also outlive a power cut.
+        `note_end` also notes where the chain ends now, so that a removed end is noticed; that writes one page more.
+        Afterwards `end` is the number and hash of the last record, and `before` is the same from before this call.
+        Raises AuditError if none was recorded.
         """
         execute = self._cursor.execute
         previous = ""
@@ -126,7 +126,7 @@ class Chain:
                 rows.append((number, content.decode(), head))
             self._cursor.executemany("INSERT INTO records VALUES (?, ?, ?)", rows)
             if note_end:
-                # Only further on from what was noted: an end that somebody cut off stays to be seen.
+                # Move the noted end only if its record is still there, so that a log cut short is still noticed.
                 execute(_NOTE, (number, head))
         self.before, self.end = before, (number, head) if rows else before
         if not entries:
@@ -139,8 +139,8 @@ class Chain:
             return live_segment(self._connection)
 
     def used_bytes(self) -> int:
-        """Returns what the active segment takes, without the room that a closed one left in the file. Raises
-        AuditError."""
+        """Returns how many bytes the active segment takes, without the free pages that a closed one left in the file.
+        Raises AuditError."""
         with failing(self.path, "read"):
             pages, free, size = (
                 self._connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -149,8 +149,8 @@ class Chain:
         return int((pages - free) * size)
 
     def latest(self, limit: int) -> list[AuditEvent]:
-        """Returns the last records of the active segment, oldest first. What cannot be read as one is left to
-        `verify`."""
+        """Returns the events of the last records of the active segment, oldest first. Skips unreadable records, which
+        `verify` reports. Raises AuditError."""
         with failing(self.path, "read"):
             sql = "SELECT content FROM records ORDER BY number DESC LIMIT ?"
             rows = self._connection.execute(sql, (limit,)).fetchall()
@@ -163,9 +163,9 @@ class Chain:
         return events
 
     def close_segment(self, ordinal: int, now: int) -> Path | None:
-        """Move the records of segment `ordinal` into a closed one, and carry the chain on in an empty one begun `now`.
+        """Moves the records of segment `ordinal` into a closed segment, and begins an empty one at the time `now`.
 
-        Returns the closed one's file; None where it is not the active segment any more, or empty. The closed one is on
+        Returns the closed segment's file, or None if the segment is empty or no longer the active one. The file is on
         the disk before anything leaves the active database. Raises AuditError.
         """
         with failing(self.path, "rotated"), self._synced(durable=True):
@@ -181,15 +181,15 @@ class Chain:
         return archive
 
     def in_place(self) -> bool:
-        """Returns whether the file is still the one at its path: one that was removed or replaced is written to for
-        nobody."""
+        """Returns whether the open file is still the one at its path, because records written to a removed or replaced
+        file are lost."""
         try:
             return _identity(self.path) == self._file
         except OSError:
             return False
 
     def hash_at(self, number: int) -> str | None:
-        """Returns the hash of a record; None where it is not in the active segment. Raises AuditError."""
+        """Returns the hash of a record, or None if it is not in the active segment. Raises AuditError."""
         with failing(self.path, "read"):
             segment = live_segment(self._connection)
             if number in {segment.before, segment.count}:
@@ -198,15 +198,15 @@ class Chain:
         return row[0] if row else None
 
     def open_servers(self, own: Sequence[tuple[int, int]], until: int) -> tuple[int, ...]:
-        """Returns the starts of servers that no end follows, among the latest records but those in `own`; where there
-        are none, of those that had not ended at record `until`. Raises AuditError."""
+        """Returns the starts of servers whose end is not recorded, among the latest records except those in `own`; if
+        there are none, the starts of servers that had not ended at record `until`. Raises AuditError."""
         with failing(self.path, "read"):
             records = records_about_log(self._connection)
         still = open_servers((n, event) for n, event in records if not any(a <= n <= b for a, b in own))
         return still or open_servers((n, event) for n, event in records if n <= until)
 
     def every(self, first: int, last: int, fits: Callable[[AuditEvent], bool]) -> bool:
-        """Returns whether each of these records of the active segment is there and fits. Raises AuditError."""
+        """Returns whether each record from `first` to `last` is in the active segment and fits. Raises AuditError."""
         sql = "SELECT content FROM records WHERE number BETWEEN ? AND ?"
         with failing(self.path, "read"):
             found = [fits(read_content(content)[2]) for (content,) in self._connection.execute(sql, (first, last))]
@@ -220,7 +220,7 @@ class Chain:
         return content is not None and HEAD_KEPT in content
 
     def close(self) -> None:
-        """Close the file. Idempotent."""
+        """Closes the file. Idempotent."""
         if self.in_place():
             self._connection.close()
         else:
@@ -228,11 +228,11 @@ class Chain:
 
     def _prepare(self, now: int) -> Segment:
         execute = self._connection.execute
-        # What is somebody else's is not written to.
+        # Refuse a database that is no audit log before anything is written to it.
         (tables,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables and execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
-        # Each append writes one to three pages, so small ones (of a new file; an older one keeps its own).
+        # Each append writes one to three pages, so make them small; only a new file takes this setting.
         execute("PRAGMA page_size = 2048")
         execute("PRAGMA journal_mode = WAL")
         with self._synced(durable=True):
@@ -255,7 +255,7 @@ class Chain:
         return self._transaction
 
     def _start(self) -> tuple[int, str]:
-        """Returns where the active segment ends while it is empty."""
+        """Returns the number and hash after which the first record of an empty active segment is chained."""
         segment = live_segment(self._connection)
         self._carried = (segment.count, segment.last_hash)
         self.started = segment.started
@@ -264,7 +264,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class failing:  # noqa: N801 it reads as a statement
-    """Say of any failure of the file or the database what it means and how to fix it, as an AuditError."""
+    """Turns any failure of the file or the database into an AuditError, which says what it means and how to fix it."""
 
     path: Path
     done: str
@@ -272,7 +272,7 @@ class failing:  # noqa: N801 it reads as a statement
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # A damaged file may hold numbers where text was, the other way round, and the highest number there is.
+        # A damaged file may hold numbers instead of text, text instead of numbers, or the highest possible number.
         if isinstance(error, sqlite3.Error | OSError | TypeError | AttributeError | ValueError | OverflowError):
             what = f"the audit log cannot be {self.done}"
             raise AuditError(what, f"{self.path}: {_reason(error, self.path)}", _fix(error)) from error
@@ -280,7 +280,7 @@ class failing:  # noqa: N801 it reads as a statement
 
 @dataclass(frozen=True, slots=True)
 class _Transaction:
-    """All of it or nothing. A class, for a generator would cost a tenth of a durable append."""
+    """Commits all statements or none. It is a class, because a generator would cost a tenth of a durable append."""
 
     connection: sqlite3.Connection
     execute: Callable[[str], object]
@@ -293,16 +293,16 @@ class _Transaction:
             if error is None:
                 self.execute("COMMIT")
         finally:
-            # SQLite may have rolled back by itself, as it does on a full disk.
+            # SQLite may have rolled back by itself, as it does when the disk is full.
             if self.connection.in_transaction:
                 self.execute("ROLLBACK")
 
 
 def _abandon(connection: sqlite3.Connection) -> None:
-    """Leave a connection open until the process ends, without a close at the end.
+    """Leaves a connection open until the process ends, and never closes it.
 
-    SQLite removes the write-ahead log by its name when the last connection to a database is closed. The database was
-    renamed or removed, and under that name there may be the log of another one, in use.
+    When the last connection to a database is closed, SQLite removes the write-ahead log by its name. This database was
+    renamed or removed, and a file of that name may be the write-ahead log of another database that is in use.
     """
     if connection.in_transaction:
         connection.rollback()
@@ -315,14 +315,14 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _write_archive(archive: Path, segment: Segment, source: sqlite3.Connection) -> None:
-    """Copy all records into a database of their own. One that a crash left there, under this name, is replaced."""
+    """Copies all records into a database of their own, replacing one of this name that a crash left behind."""
     temporary = archive.with_name(f"{archive.name}.new")
     temporary.unlink(missing_ok=True)
     os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     target = connect(temporary, read_only=False)
     try:
         target.execute("PRAGMA synchronous = FULL")
-        # It is written once and read from end to end, which is faster in large pages.
+        # Large pages, because the file is written once and read from end to end, which is faster with them.
         target.execute("PRAGMA page_size = 65536")
         target.execute("BEGIN")
         create(target, segment)
@@ -347,7 +347,7 @@ def _reason(error: Exception, path: Path) -> str:
 
 
 def _fix(error: Exception) -> str:
-    # Only what SQLite itself reports has a code; our own complaint about the format has none.
+    # Errors of SQLite itself have a code; our own error about the format has none.
     code = str(getattr(error, "sqlite_errorname", "" if isinstance(error, OSError) else "SQLITE_NOTADB"))
     if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")):
         return "run `remit audit verify`, then move the file away to start a new log"

@@ -1,7 +1,8 @@
-"""The audit database's shape, and how it is opened (AUD-02).
+"""The audit database's schema, and how it is opened (AUD-02).
 
-A log is one active database and, beside it, the segments that were closed, each a database of the same shape. The
-active one keeps its name and its file, so that several processes can share it; records leave it for a closed one.
+A log is one active database and, beside it, the closed segments, each a database of the same schema. The active one
+keeps its name and its file, so that several processes can share it; its records are moved to a new file when it is
+closed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from urllib.parse import quote
 from remit_governance.audit.record import AuditKind, genesis_hash
 
 APPLICATION_ID = 0x52454D54
-"""`REMT`, in the database's header."""
+"""`REMT` in ASCII, in the database's header."""
 
 SCHEMA_VERSION = 2
 BUSY_TIMEOUT_MS = 10_000
@@ -33,8 +34,8 @@ SCHEMA = {
     ),
     "records": ("CREATE TABLE records (number INTEGER PRIMARY KEY, content TEXT NOT NULL, hash TEXT NOT NULL) STRICT"),
 }
-"""Every table. `content` is the record's canonical JSON and the only copy of it, so each of its bytes is hashed;
-`chain` has one row, a `Segment`."""
+"""Every table. `content` is the record's canonical JSON; nothing of a record is stored elsewhere, so each byte is
+hashed. `chain` has one row, a `Segment`."""
 
 INDEXED = (
     "session_id",
@@ -46,7 +47,7 @@ INDEXED = (
     "policy_rule_name",
     "timestamp",
 )
-"""The fields that a closed segment has an index of."""
+"""The fields for which a closed segment has an index."""
 
 INDEX = {
     "fields": (
@@ -54,8 +55,8 @@ INDEX = {
         " PRIMARY KEY (name, value, number)) STRICT, WITHOUT ROWID"
     )
 }
-"""What a closed segment has besides: which records have which value in which field. The active one is small, and each
-field would be a page more to write with every record."""
+"""The additional table of a closed segment: which records have which value in which field. The active segment has no
+index, because it is small, and each field would mean one more page to write with every record."""
 
 _FIELDS = "log, segment, before, previous, started, count, head"
 _DIGITS = 6
@@ -65,10 +66,10 @@ _DIGITS = 6
 class Segment:
     """One database's place in its log.
 
-    `log` tells logs apart, `ordinal` counts segments from 1, `before` is how many records came in earlier ones and
-    `previous` the last hash of those (empty for the first segment), `started` is milliseconds since the epoch. `count`
-    is the number of the last record and `head` its hash, by which a removed end is seen. In the row of the active
-    database that end is noted within half a second; more records may follow it.
+    `log` is the log's id, `ordinal` counts segments from 1, `before` is how many records earlier segments have, and
+    `previous` is the last hash of those (empty for the first segment). `started` is in milliseconds since the epoch.
+    `count` is the number of the last record and `head` its hash, so that a removed end is noticed. In the row of the
+    active database they are up to half a second old; more records may follow.
     """
 
     log: str
@@ -86,8 +87,8 @@ class Segment:
 
     @staticmethod
     def of(rows: Sequence[tuple[object, ...]]) -> Segment | None:
-        """Returns the segment that the one row of `chain` says; None where it is not one, as damage or a hand may leave
-        it."""
+        """Returns the segment that the one row of `chain` describes, or None if the rows describe none, as after damage
+        or tampering."""
         match rows:
             case [(str(log), int(ordinal), int(before), str(previous), int(started), int(count), str(head))]:
                 return Segment(log, ordinal, before, previous, started, count, head)
@@ -96,12 +97,12 @@ class Segment:
 
     @property
     def genesis(self) -> str:
-        """The hash that the first record follows."""
+        """The `prev_hash` of the segment's first record."""
         return genesis_hash(self.started, self.previous)
 
     @property
     def last_hash(self) -> str:
-        """The hash of the log's last record, be it in this segment or the one before; of an empty log its genesis."""
+        """The hash of the log's last record, in this segment or an earlier one; for an empty log the genesis hash."""
         return self.previous if self.previous and self.count == self.before else self.head
 
     def next(self, started: int) -> Segment:
@@ -115,19 +116,20 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     """Returns a connection in autocommit mode, usable from any one thread at a time. Raises sqlite3.Error."""
     uri = f"file:{quote(str(path.absolute()))}"
     if read_only:
-        # Without a log to replay nothing has to be written, not even where a shared-memory file could not be.
+        # Without a write-ahead log SQLite has nothing to replay, so `immutable` lets it read in a folder where it
+        # cannot write a shared-memory file.
         alone = not Path(f"{path}-wal").exists()
         uri += "?mode=ro&immutable=1" if alone and not _writable(path.parent) else "?mode=ro"
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1000
     )
-    # SQLite itself must not run what a tampered schema holds.
+    # SQLite must not run functions that a tampered schema names.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 
 def create(connection: sqlite3.Connection, segment: Segment) -> None:
-    """Make an empty database into this segment, inside the caller's transaction."""
+    """Turns an empty database into this segment, inside the caller's transaction."""
     for statement in SCHEMA.values():
         connection.execute(statement)
     write_segment(connection, segment)
@@ -136,12 +138,12 @@ def create(connection: sqlite3.Connection, segment: Segment) -> None:
 
 
 def field_of(name: str) -> str:
-    """SQL for a field of a record, one of `INDEXED`."""
+    """Returns SQL for a field of a record, one of `INDEXED`."""
     return f"json_extract(content, '$.{name}')"
 
 
 def create_index(connection: sqlite3.Connection) -> None:
-    """Index the records of a segment that is being closed."""
+    """Makes the index of a segment that is being closed."""
     connection.execute(INDEX["fields"])
     for name in INDEXED:
         value = field_of(name)
@@ -152,8 +154,7 @@ def create_index(connection: sqlite3.Connection) -> None:
 
 
 def index_is_whole(connection: sqlite3.Connection) -> bool:
-    """Returns whether each record of a closed segment is where the index says, field by field; true where there is no
-    index."""
+    """Returns whether the index of a closed segment has every field of every record; true if there is no index."""
     if not is_indexed(connection):
         return True
     wrong = (
@@ -165,20 +166,19 @@ def index_is_whole(connection: sqlite3.Connection) -> bool:
 
 
 def is_indexed(connection: sqlite3.Connection) -> bool:
-    """Returns whether a segment has an index, as those have that were closed."""
+    """Returns whether a segment has an index, as closed ones have."""
     return connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'fields'").fetchone() is not None
 
 
 def read_segment(connection: sqlite3.Connection) -> Segment | None:
-    """Returns the one row of `chain`; None where it is not one."""
+    """Returns the segment from the one row of `chain`, or None if there is no valid one."""
     rows = connection.execute(f"SELECT {_FIELDS} FROM chain").fetchall()  # noqa: S608 a constant
     return Segment.of(rows)
 
 
 def live_segment(connection: sqlite3.Connection) -> Segment:
-    """Returns the active segment with the end that it has, which may be further on than the noted one. Raises
-    sqlite3.Error."""
-    # One statement, and so one moment.
+    """Returns the active segment with its real end, which may be after the noted one. Raises sqlite3.Error."""
+    # Use one statement, so that both tables are read at the same moment.
     rows = connection.execute(
         "SELECT log, segment, before, previous, started, coalesce(number, before), coalesce(hash, '') FROM chain"
         " LEFT JOIN (SELECT number, hash FROM records ORDER BY number DESC LIMIT 1)"
@@ -190,13 +190,13 @@ def live_segment(connection: sqlite3.Connection) -> Segment:
 
 
 def write_segment(connection: sqlite3.Connection, segment: Segment) -> None:
-    """Replace the row of `chain`."""
+    """Replaces the row of `chain`."""
     values = (segment.log, segment.ordinal, segment.before, segment.previous, segment.started, segment.count)
     connection.execute("INSERT OR REPLACE INTO chain VALUES (1, ?, ?, ?, ?, ?, ?, ?)", (*values, segment.head))
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Make a log of format 1, which knew no segments, into one of this format; its records stay as they are."""
+    """Turns a log of format 1, which had no segments, into one of this format; its records stay as they are."""
     started, count, head = connection.execute("SELECT started, count, head FROM chain").fetchone()
     connection.execute("DROP TABLE chain")
     connection.execute(SCHEMA["chain"])
@@ -205,17 +205,17 @@ def upgrade(connection: sqlite3.Connection) -> None:
 
 
 def newest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
-    """Returns the content of the last record of a kind."""
+    """Returns the content of the last record of a kind, or None if there is none."""
     return _content_of(connection, kind, "DESC")
 
 
 def oldest(connection: sqlite3.Connection, kind: AuditKind) -> str | None:
-    """Returns the content of the first record of a kind."""
+    """Returns the content of the first record of a kind, or None if there is none."""
     return _content_of(connection, kind, "ASC")
 
 
 def _content_of(connection: sqlite3.Connection, kind: AuditKind, order: Literal["ASC", "DESC"]) -> str | None:
-    # Canonical JSON: the text is there in each record of the kind, and looking for it is much faster than reading JSON.
+    # Canonical JSON has this text in each record of the kind, and searching for it is much faster than reading JSON.
     row = connection.execute(
         "SELECT content FROM records WHERE instr(content, ?) AND json_extract(content, '$.kind') = ?"  # noqa: S608 no input in it
         f" ORDER BY number {order} LIMIT 1",
@@ -225,19 +225,19 @@ def _content_of(connection: sqlite3.Connection, kind: AuditKind, order: Literal[
 
 
 def archive_path(path: Path, ordinal: int) -> Path:
-    """Returns where the closed segment with this ordinal is, of the log whose active database is at `path`."""
+    """Returns the file of the closed segment with this ordinal, for the log whose active database is at `path`."""
     return path.with_name(f"{path.name}.{ordinal:0{_DIGITS}d}")
 
 
 def archives(path: Path) -> tuple[tuple[int, Path], ...]:
-    """Returns the closed segments of a log that are there: ordinals and files, oldest first. Raises OSError."""
+    """Returns the existing closed segments of a log: ordinals and files, oldest first. Raises OSError."""
     shape = re.compile(rf"{re.escape(path.name)}\.(\d{{{_DIGITS}}})")
     found = ((shape.fullmatch(entry.name), entry) for entry in path.parent.iterdir())
     return tuple(sorted((int(match[1]), entry) for match, entry in found if match))
 
 
 def digest_of(path: Path) -> str:
-    """Returns the digest of a file's content; empty where it cannot be read."""
+    """Returns the digest of a file's content, or an empty text if it cannot be read."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 a descriptor
             return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"

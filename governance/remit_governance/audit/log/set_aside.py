@@ -1,5 +1,5 @@
-"""Sets a log that can no longer be used aside (effect): its database and everything that belongs to it get another
-name, and nothing is deleted (AUD-03).
+"""Sets aside a log that can no longer be used (effect): renames its database and all files that belong to it, and
+deletes nothing (AUD-03).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from remit_governance.errors import AuditError
 
 _MARK = ".set-aside-"
 _COMPANION = re.compile(r"|-wal|-shm|-journal|\.lock|\.\d{6}(\.new)?")
-"""What follows a database's name in the names of the files that belong to it."""
+"""Matches the endings, after the database's name, of the files that belong to it."""
 
 _BEYOND_USE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR", "SQLITE_CANTOPEN", "SQLITE_MISMATCH")
 _OUT_OF_ORDER = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG")
-"""What writing the next number says where the numbers of the log are out of order."""
+"""Errors of writing the next record if the numbers in the log are out of order."""
 _UNREADABLE = ("SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ", "SQLITE_IOERR_CORRUPTFS", "SQLITE_READONLY")
 _SMALLEST_PAGE = 512
 _NO_LOG = frozenset({errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL, errno.EIO})
-"""What opening a file says that is there and cannot be used; a full disk, say, is not among them."""
+"""Errors of opening a file that exists but cannot be used; a full disk, for example, is none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A log that was set aside: its database's new name, `why`, its size in bytes, and the digest of its content
-    (empty where it cannot be read)."""
+    """A log that was set aside: its database's new name, the reason, its size in bytes, and the digest of its content
+    (empty if it cannot be read)."""
 
     name: str
     why: str
@@ -47,11 +47,11 @@ class SetAside:
 
     @property
     def message(self) -> str:
-        """What the person should know."""
+        """The message for the person."""
         return f"the audit log could not be used and was set aside as {self.name}; a new one is started: {self.why}"
 
     def event(self, known: Mapping[str, str]) -> AuditEvent:
-        """Returns the record of it, the first of the new log. `known` is what is known of the old one from
+        """Returns the event for the first record of the new log. `known` is what is known about the old log from
         elsewhere."""
         metadata = {"file": self.name, "bytes": str(self.bytes), "digest": self.digest, **known}
         present = {name: value for name, value in metadata.items() if value}
@@ -59,14 +59,14 @@ class SetAside:
 
 
 def beyond_use(error: AuditError) -> bool:
-    """Returns whether the log itself is at fault, and not the disk's room, another process or this one's limits."""
+    """Returns whether the log itself is at fault, and not a full disk, another process or this one's limits."""
     cause = error.__cause__
     if isinstance(cause, OSError):
         return cause.errno in _NO_LOG
     if isinstance(cause, sqlite3.ProgrammingError | sqlite3.InterfaceError):
-        return False  # a mistake of ours, such as writing after the end: the file is as good as it was
+        return False  # a mistake in Remit, such as writing after `close`, which does not harm the file
     if isinstance(cause, sqlite3.Error):
-        # Our own complaint about a format has no code.
+        # Our own error about the format has no code.
         name = str(getattr(cause, "sqlite_errorname", _BEYOND_USE[0]))
         return name.startswith((*_BEYOND_USE, *_OUT_OF_ORDER, *_UNREADABLE))
     return cause is not None
@@ -74,7 +74,7 @@ def beyond_use(error: AuditError) -> bool:
 
 @contextmanager
 def renewing(path: Path) -> Generator[None]:
-    """Keep other processes from setting the log at `path` aside meanwhile. Raises AuditError."""
+    """Keeps other processes from setting the log at `path` aside until the end. Raises AuditError."""
     with failing(path, "set aside"):
         fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -86,9 +86,9 @@ def renewing(path: Path) -> Generator[None]:
 
 
 def try_new(path: Path, now: int) -> None:
-    """See that a new log can be written beside `path`: else nothing is gained by setting the old one aside.
+    """Checks that a new log can be written beside `path`, because otherwise it is no use to set the old one aside.
 
-    Raises AuditError.
+    Raises AuditError if it cannot.
     """
     trial = path.with_name(f"{path.name}.trial-{secrets.token_hex(4)}")
     try:
@@ -101,11 +101,11 @@ def try_new(path: Path, now: int) -> None:
 
 
 def set_aside(path: Path, now: int, why: str) -> SetAside:
-    """Rename the database at `path` and all that belongs to it; what other processes hold stays. Raises AuditError."""
+    """Renames the database at `path` and its files, except a lock file that can be opened. Raises AuditError."""
     with failing(path, "set aside"):
         new = _free_name(path, now)
         size, digest = _described(path)
-        # The database first: without it, what a crash leaves here is set aside the next time.
+        # Rename the database first: if a crash leaves other files here without it, they are set aside the next time.
         for end in sorted(_companions(path)):
             path.with_name(path.name + end).rename(path.with_name(new + end))
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -117,8 +117,8 @@ def set_aside(path: Path, now: int, why: str) -> SetAside:
 
 
 def not_whole(path: Path) -> str:
-    """Returns why SQLite would begin the database anew although there is something to lose: it drops what the
-    write-ahead log of an empty one holds, and what is too short to be one. Empty where it would not. Raises OSError."""
+    """Returns why SQLite would begin the database anew although that loses records, or an empty text if it would not:
+    SQLite drops a file too short for a database, and the write-ahead log of an empty one. Raises OSError."""
     size = 0
     with suppress(FileNotFoundError):
         status = path.lstat()
@@ -161,5 +161,5 @@ def _companions(path: Path) -> list[str]:
 
 
 def _in_use(path: Path, end: str) -> bool:
-    """Returns whether a companion stays: the lock file, if it is one that can be opened."""
+    """Returns whether a companion file stays: a lock file that can be opened, because other processes may hold it."""
     return end == ".lock" and stat.S_ISREG(path.lstat().st_mode) and os.access(path, os.R_OK | os.W_OK)

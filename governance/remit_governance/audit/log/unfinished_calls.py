@@ -1,5 +1,5 @@
-"""What had begun when its process died, such as calls, their tokens and sandboxes, changes of the policy and servers:
-each gets its second record later (AUD-07)."""
+"""Finds what had begun when its process died: calls, their tokens and sandboxes, changes of the policy, servers. Each
+gets its second record later (AUD-07)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from types import MappingProxyType
 from remit_governance.audit.record import AuditEvent, AuditKind
 
 BEGUN = "begun"
-"""The `output_summary` of a change of the policy that is about to be made; another record says how it ended."""
+"""The `output_summary` of the record before a change of the policy; a second record says how the change ended."""
 
 ELSEWHERE = "agent"
-"""In the metadata of a call that another agent makes: no process of ours dies with it, and its end comes by another
-one or never."""
+"""In the metadata of a call that another agent makes. It does not belong to the process that records it: another
+process records its end, or none does."""
 
 SUB_AGENT = "sub_agent"
-"""In the metadata of what a sub-agent does: the id of the call that handed it the work (AGT-17)."""
+"""In the metadata of a sub-agent's records: the id of the call that handed it the work (AGT-17)."""
 
 TOLD = "told"
-"""In the same place: what that agent was told, which is to ask its person where it says `ask`."""
+"""In the metadata of another agent's call: the agent's answer; with `ask` it was to ask its person."""
 
 LEADS_TO = "leads_to"
-"""In the metadata of how that agent's call ended: the file that it reached by a name that was judged as another one."""
+"""In the metadata of the outcome of another agent's call: the file that it really reached, which was not the one judged
+under that name."""
 
 NOT_KNOWN = "interrupted: the process ended during this call, and whether it was done is not known"
 
 NOT_IN_ORDER = "the server did not end in order: its process was killed, or what it recorded last was removed"
 
 WITH_ITS_SERVER = "the process that it belonged to ended"
-"""Why a token or a sandbox is over that nobody has seen the end of: neither outlives the server."""
+"""The recorded reason for the end of a token, sandbox or process that ended with its server."""
 
 _ENDS = frozenset(
     {
@@ -46,17 +47,17 @@ _OF_CALLS: Mapping[AuditKind, AuditKind] = MappingProxyType(
         AuditKind.PROCESS_STARTED: AuditKind.PROCESS_ENDED,
     }
 )
-"""What a call has while it runs, and how its end is recorded."""
+"""The kinds of records for what a call has while it runs, each with the kind that records its end."""
 _TOKENS = frozenset(kind for kind in AuditKind if kind.value.startswith("capability_"))
 _PROCESSES = frozenset({AuditKind.PROCESS_STARTED, AuditKind.PROCESS_ENDED})
 _SANDBOXES = frozenset({AuditKind.SANDBOX_CREATED, AuditKind.SANDBOX_DESTROYED, AuditKind.SANDBOX_FAILED})
 
 
 def unfinished_calls(events: Iterable[AuditEvent]) -> tuple[AuditEvent, ...]:
-    """Returns those of `events`, which are in order, that announce something of which nothing more is heard.
+    """Returns the events that announce something whose end is not among `events`, which have to be in order.
 
-    What a call had comes before the call. Servers come last: as long as one has not ended, what has no signature may be
-    of one that was killed.
+    A call's tokens and sandboxes come before the call. Servers come last, because as long as a server has no recorded
+    end, unsigned records may be those of a killed server.
     """
     begun: dict[tuple[str | None, ...], list[AuditEvent]] = {}
     for event in events:
@@ -73,7 +74,8 @@ def _place(event: AuditEvent) -> int:
 
 
 def _had(event: AuditEvent) -> tuple[str | None, ...]:
-    """Returns which token, sandbox and process in the background the record is about; None for any other record."""
+    """Returns the token, the sandbox and the background process that the record is about, None for each that it is not
+    about."""
     token = event.capability_id if event.kind in _TOKENS else None
     sandbox = event.metadata.get("sandbox") if event.kind in _SANDBOXES else None
     return token, sandbox, event.metadata.get("process") if event.kind in _PROCESSES else None
@@ -90,12 +92,12 @@ def _starts(event: AuditEvent) -> bool:
 
 
 def _server(event: AuditEvent) -> str | None:
-    """Returns which server starts or ends with the record; None for any other record."""
+    """Returns the server whose start or end the record is, or None for any other record."""
     return event.metadata.get("server") if event.kind in {AuditKind.KERNEL_START, AuditKind.KERNEL_SHUTDOWN} else None
 
 
 def outcome_not_known(announced: AuditEvent) -> AuditEvent:
-    """Returns the second record of what was announced by a process that died then."""
+    """Returns the second record for an event that was announced by a process which then died."""
     if _starts(announced):
         return replace(announced, kind=AuditKind.KERNEL_SHUTDOWN, output_summary=NOT_IN_ORDER)
     if (end := _OF_CALLS.get(announced.kind)) is not None:

@@ -1,7 +1,7 @@
-"""Signed checkpoints: what a log held at one moment, vouched for with an Ed25519 key (AUD-04). Pure.
+"""Signed checkpoints: what a log held at one moment, signed with an Ed25519 key (AUD-04). Pure.
 
-A checkpoint is one line of canonical JSON with its key and signature, and names the digest of the line before it. Lines
-lie outside the database's folder, so that a log that was cut off, or recomputed as a whole, does not match them.
+A checkpoint is one line of canonical JSON with its key and signature, and holds the digest of the line before it. The
+lines are kept outside the database's folder, so that a log that was cut off, or recomputed as a whole, does not match.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ KEY_BYTES = 32
 _HEX_KEY, _HEX_SIGNATURE = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{128}")
 _HEAD_SECRET = b"remit audit head secret\n"
 _PURPOSE = b"remit audit checkpoint\n"
-"""Signed before each checkpoint, so that a signature can never be taken for one of something else."""
+"""Put before each checkpoint's bytes when they are signed, so that no signature can be used for anything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The log `log` had `count` records, the last one's hash was `head`.
+    """The state of the log `log` at one moment: how many records it had, and the hash of the last one.
 
-    `started` is when the segment with that record began, `time` when this was said (milliseconds since the epoch);
-    `previous` is the digest of the line before, empty in the first. With no records, `head` is the genesis hash.
+    `started` is when the segment with that record began, `time` when the checkpoint was made (milliseconds since the
+    epoch); `previous` is the digest of the line before, empty in the first. With no records, `head` is the genesis
+    hash.
     """
 
     log: str
@@ -44,7 +45,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """A checkpoint, the public key that vouches for it and the signature, both in lower-case hex."""
+    """A checkpoint, the public half of the key that signed it, and the signature, both in lower-case hex."""
 
     checkpoint: Checkpoint
     key: str
@@ -52,17 +53,17 @@ class SignedCheckpoint:
 
     @property
     def line(self) -> bytes:
-        """The one way to write it down, without a line break."""
+        """The one written form, without a line break."""
         return canonical({**_fields(self.checkpoint), "key": self.key, "signature": self.signature})
 
     @property
     def digest(self) -> str:
-        """What the next line and the log name it by."""
+        """The digest by which the next line and the log refer to this one."""
         return digest_bytes(self.line)
 
 
 class Signer:
-    """A private key of `KEY_BYTES` bytes, ready to sign; `key` is its public half in hex, which names it."""
+    """A private key of `KEY_BYTES` bytes, ready to sign; `key` is its public half in hex, which identifies it."""
 
     def __init__(self, key: bytes) -> None:
         self._private = _private(key)
@@ -74,25 +75,26 @@ class Signer:
         return self._private.sign(message).hex()
 
     def seal(self, message: bytes) -> str:
-        """Returns a code that only holders of the key can make and check (keyed BLAKE2b), in hex: at a small part of a
-        signature's cost."""
+        """Returns a code in hex (keyed BLAKE2b), which only holders of the key can make and check, but faster."""
         return hashlib.blake2b(message, digest_size=32, key=self._secret).hexdigest()
 
 
 def make(checkpoint: Checkpoint, signer: Signer) -> SignedCheckpoint:
-    """Sign a checkpoint."""
+    """Returns the checkpoint signed with this key."""
     return SignedCheckpoint(checkpoint, signer.key, signer.sign(_message(checkpoint)))
 
 
 def read_line(line: bytes) -> SignedCheckpoint:
-    """Returns the checkpoint a line holds, whatever its signature. Raises ValueError unless all of it is as we write
-    it."""
+    """Returns the checkpoint that a line holds. Raises ValueError unless it is in the one written form.
+
+    Checks no signature.
+    """
     try:
         value: dict[str, Any] = json.loads(line)
         key, signature = str(value.pop("key")), str(value.pop("signature"))
         signed = SignedCheckpoint(Checkpoint(**value), key, signature)
         typed = all(type(value[name]) is type(example) for name, example in _EXAMPLE.items())
-        # One way to write it only: hex could be upper case, and a line that is another line is another checkpoint.
+        # Accept only one written form, because the same checkpoint written otherwise would have another digest.
         written = _HEX_KEY.fullmatch(key) and _HEX_SIGNATURE.fullmatch(signature) and signed.line == line
         if typed and written and value["version"] == VERSION:
             return signed
@@ -102,7 +104,7 @@ def read_line(line: bytes) -> SignedCheckpoint:
 
 
 def signature_holds(signed: SignedCheckpoint) -> bool:
-    """Returns whether the key it names signed exactly this. Whose key that is, is another question."""
+    """Returns whether the checkpoint was signed with the key that it names; callers have to check whose key it is."""
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 as below
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
 
@@ -115,7 +117,7 @@ def signature_holds(signed: SignedCheckpoint) -> bool:
 
 
 def _private(key: bytes) -> Ed25519PrivateKey:
-    # Slow to import, and most of what reads a log needs no key.
+    # Import it here, because the import is slow and most code that reads a log needs no key.
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415
 
     return Ed25519PrivateKey.from_private_bytes(key)

@@ -1,7 +1,7 @@
-"""Whether a log is still the one that its checkpoints vouch for (AUD-04). Pure.
+"""Judges whether a log is still the one that its checkpoints vouch for (AUD-04). Pure.
 
-What a chain alone cannot show is found here: an end that was cut off, a chain recomputed as a whole, another log put in
-the place of this one; and, the other way round, checkpoints that were removed, changed or forged.
+Finds what a chain alone cannot show: an end that was cut off, a chain that was recomputed as a whole, another log in
+place of this one; and also checkpoints that were removed, changed or forged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from remit_governance.canonical import digest_bytes
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The newest `checkpoint` record of a log: its number, the digest of the checkpoint that was made, and whether a
-    signed head was kept then."""
+    signed head was kept at that time."""
 
     number: int
     digest: str
@@ -26,13 +26,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a log that verifies shows of itself.
+    """What a log whose chain is intact shows about itself.
 
-    `before` is how many records came before the oldest that is left, `hashes` the hashes at the numbers that the
-    checkpoints speak of (at `before`: what the chain goes on from), `times` when the last of those records were
-    made (milliseconds since the epoch). Of the latest records: `open_servers` are the starts of servers that no end
-    follows, `ended_servers` start and end of the others, `forged` what was found to be written by somebody else,
-    `notes` what the log says of itself.
+    `before` is how many records were deleted before the oldest one left. `hashes` are the hashes at the record numbers
+    in the checkpoints (at `before` the hash from which the chain continues), `times` when the last of those records
+    were made (milliseconds since the epoch). From the latest records: `open_servers` are the record numbers of servers'
+    starts without an end, `ended_servers` the start and end of the others, `forged` the records found to be written by
+    somebody else, `notes` what the log says about itself.
     """
 
     log: str
@@ -49,8 +49,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something wrong. `record_number` is the first record that may be; None where the checkpoints are at fault.
-    `damaged`: the database itself is, and records may be lost in it."""
+    """A fault. `record_number` is the first record that may be wrong, or None if the checkpoints or keys are at fault.
+    `damaged` says that the database itself is damaged, so that records may be lost."""
 
     why: str
     record_number: int | None = None
@@ -59,8 +59,8 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How a log stands to its checkpoints: how many agree with it, `until` which record, what is wrong, and what a
-    person should know."""
+    """How a log compares with its checkpoints: how many `agreed`, `until` which record they vouch for it, what is
+    wrong, and what a person should know."""
 
     agreed: int = 0
     faults: tuple[Fault, ...] = ()
@@ -70,7 +70,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A checkpoint file, read: a line that holds no checkpoint is None, `torn` says that a part of a line follows."""
+    """The content of a checkpoint file. A line without a checkpoint is None; `torn` says that the last line is cut."""
 
     signed: tuple[SignedCheckpoint | None, ...]
     digests: frozenset[str]
@@ -78,20 +78,21 @@ class Lines:
 
     @staticmethod
     def read(data: bytes) -> Lines:
-        """Read the content of a checkpoint file."""
+        """Returns the parsed content of a checkpoint file."""
         *lines, rest = data.split(b"\n")
         return Lines(tuple(map(_signed, lines)), frozenset(map(digest_bytes, lines)), bool(rest))
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The record numbers that the checkpoints speak of, whoever wrote them."""
+        """The record numbers in the checkpoints, whichever key signed them."""
         return frozenset(s.checkpoint.count for s in self.signed if s)
 
 
 def judge(lines: Lines | None, trusted: frozenset[str], log: Evidence, later: Lines | None = None) -> Judgement:
-    """Compare a log with its checkpoint file as it was before the log was read (None: there is none).
+    """Compares a log with `lines`, its checkpoint file as read before the log (None: there is none).
 
-    `trusted` are our public keys. `later` is the file as it was after that: a claim may speak of what was added since.
+    `trusted` are our public keys. `later` is the file as read after the log, because the log's newest `checkpoint`
+    record may be about a line that was added meanwhile.
     """
     if lines is None or not (lines.digests or log.claim):
         return _no_file(log.claim)
@@ -151,7 +152,7 @@ def _sequence_faults(signed: Sequence[SignedCheckpoint]) -> list[Fault]:
 
 
 def _disagreement(ours: Sequence[Checkpoint], log: Evidence) -> list[Fault]:
-    """Returns the first of this log's checkpoints that its records do not bear out."""
+    """Returns the fault of the first of this log's checkpoints that does not match its records; none if all match."""
     agreed = log.before
     for checkpoint in ours:
         if checkpoint.count > log.count:
@@ -166,12 +167,13 @@ def _disagreement(ours: Sequence[Checkpoint], log: Evidence) -> list[Fault]:
 
 
 def span(first: int, last: int) -> str:
-    """Record numbers in words."""
+    """Returns the range of record numbers in words."""
     return f"record {first}" if first >= last else f"records {first} to {last}"
 
 
 def _replaced(checkpoints: Sequence[Checkpoint], log: str) -> list[Fault]:
-    """Returns a log that is begun anew is vouched for while it is empty; one put in another's place is not."""
+    """Returns a fault if this log was put in place of another one. A log that Remit began anew has a checkpoint from
+    when it was empty; one that somebody put there has none."""
     others = [c for c in checkpoints if c.log != log]
     ours = next((c for c in checkpoints if c.log == log), None)
     if not others or (checkpoints[-1].log == log and ours is not None and (ours.count == 0 or ours is checkpoints[0])):
@@ -190,5 +192,5 @@ def _unkept_claim(lines: Lines, later: Lines | None, claim: Claim | None) -> lis
 
 
 def _earlier(checkpoints: Sequence[Checkpoint], log: str) -> list[int]:
-    """Returns how many records other logs of this workspace had when they were last vouched for."""
+    """Returns how many records each other log of this workspace had at its last checkpoint."""
     return list({c.log: c.count for c in checkpoints if c.log != log}.values())

@@ -1,5 +1,5 @@
-"""Sends checkpoints elsewhere (effect), where whoever can write on this machine as the person cannot reach them: to a
-file on another disk, or to the system's log (AUD-04)."""
+"""Sends checkpoints elsewhere (effect): to a file on another disk, or to the system's log, where a program that runs as
+the person on this machine cannot change them (AUD-04)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PRIORITY = 13 * 8 + 5
 
 
 def send(line: bytes, target: str) -> None:
-    """Send one signed checkpoint to `syslog:`, to `syslog:SOCKET`, or to the file of this name. Raises AuditError."""
+    """Sends one signed checkpoint to `syslog:`, to `syslog:SOCKET`, or to the file of this name. Raises AuditError."""
     if target.startswith(SYSLOG):
         _log(line, target.removeprefix(SYSLOG))
     else:
@@ -25,8 +25,8 @@ def send(line: bytes, target: str) -> None:
 
 
 def checkpoint_lines(data: bytes) -> bytes:
-    """Returns the checkpoints in a file that they were sent to, one a line: a system's log has words of its own before
-    each, and lines of others."""
+    """Returns the checkpoints in a file that they were sent to, one on each line, without the words that a system's log
+    puts before each and without lines of other programs."""
     lines = (line[line.find(b'{"count":') :] for line in data.splitlines() if b'{"count":' in line)
     return b"".join(line.strip() + b"\n" for line in lines)
 
@@ -37,7 +37,7 @@ def _append(line: bytes, path: Path) -> None:
         with open(fd, "r+b") as file:  # noqa: PTH123 a descriptor
             fcntl.flock(file, fcntl.LOCK_EX)
             end = file.seek(0, os.SEEK_END)
-            # A part of a line that a crash left stays a line of its own.
+            # End a part of a line that a crash left, so that it stays a line of its own.
             torn = end > 0 and os.pread(fd, 1, end - 1) != b"\n"
             file.write((b"\n" if torn else b"") + line + b"\n")
             file.flush()

@@ -1,15 +1,15 @@
-"""The signed head: how far one log has come, signed at every durable write and kept apart from its database
+"""The signed head: says where one log ends, is signed at every durable write and kept apart from the log's database
 (AUD-04), in a file of its own beside the checkpoints (effect).
 
-The signature is a keyed BLAKE2b under a secret made from the key that signs checkpoints: it is checked only where that
-key is, and made on the way of every record. What leaves this machine is a checkpoint.
+The signature is a keyed BLAKE2b under a secret made from the key that signs checkpoints, because it is made at every
+durable record and has to be fast. It can be checked only with that key; what is sent elsewhere is a checkpoint.
 
-A checkpoint file only grows; the head is one statement that the next one replaces. It speaks of records that no
-checkpoint has reached yet: a removed end and an appended forgery do not match it.
+A checkpoint file only grows; the head is one statement that the next one replaces. It also covers records that come
+after the last checkpoint, so that a removed end or an appended forgery does not match it.
 
-Two heads lie in the file, each in half of it, and the older one is written over: a power cut in the middle of a write
-leaves the other. The lock of the file is held while a record is written and its head signed, so that the two agree for
-whoever else holds it.
+The file holds two heads, one in each half, and the older one is written over, so that a power cut in the middle of a
+write leaves the other. The file's lock is held while a record is written and its head signed, so that the two agree for
+any other process that takes the lock.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _PURPOSE = b"remit audit head\n"
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The log `log` has `count` records, the last one's hash is `head`.
+    """The end of the log `log` at one moment: how many records it has, and the hash of the last one.
 
-    `started` is when the active segment began, `time` when this was signed (milliseconds since the epoch), `serial`
+    `started` is when the active segment began, `time` when the head was signed (milliseconds since the epoch), `serial`
     counts the heads of a workspace and only grows.
     """
 
@@ -58,7 +58,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class SignedHead:
-    """A head, the public half of the key that signs it and the signature, both in lower-case hex."""
+    """A head, the public half of the key that signed it, and the signature, both in lower-case hex."""
 
     head: Head
     key: str
@@ -66,21 +66,21 @@ class SignedHead:
 
     @property
     def line(self) -> bytes:
-        """Its one written form, without a line break."""
+        """The one written form, without a line break."""
         return _written(self.head, f'"key":"{self.key}",', f'"signature":"{self.signature}",')
 
     def holds(self, signer: Signer) -> bool:
-        """Returns whether this key signed exactly this."""
+        """Returns whether this key signed exactly this head."""
         return hmac.compare_digest(self.signature, signer.seal(_message(self.head)))
 
 
 def sign_head(head: Head, signer: Signer) -> SignedHead:
-    """Sign a head."""
+    """Returns the head signed with this key."""
     return SignedHead(head, signer.key, signer.seal(_message(head)))
 
 
 def read_head(line: bytes) -> SignedHead | None:
-    """Returns the head that a line holds, whatever its signature; None unless all of it is in the one written form."""
+    """Returns the head that a line holds, or None unless the line is in the one written form. Checks no signature."""
     try:
         value: dict[str, Any] = json.loads(line)
         key, signature = str(value.pop("key")), str(value.pop("signature"))
@@ -101,7 +101,7 @@ def _message(head: Head) -> bytes:
 
 
 def _written(head: Head, key: str = "", signature: str = "") -> bytes:
-    """Returns canonical JSON, put together by hand: this is on the way of every durable record, and much faster."""
+    """Returns canonical JSON, assembled by hand because every durable record waits for it and this is much faster."""
     names = f'"head":{encode_basestring(head.head)},{key}"log":{encode_basestring(head.log)},"serial":{head.serial},'
     rest = f'"started":{head.started},"time":{head.time},"version":{head.version}'
     return f'{{"count":{head.count},{names}{signature}{rest}}}'.encode("utf-8", "backslashreplace")
@@ -117,8 +117,8 @@ _MOST = 2 * SLOT + 1
 
 @dataclass(frozen=True, slots=True)
 class StoredHead:
-    """What a head file holds: the newest head that can be read (None: there is none), the `older` one, and whether
-    something else is there that is no head."""
+    """What a head file holds: the newest head that can be read (or None), the `older` one, and whether the file also
+    has something that is no head."""
 
     data: bytes = b""
     signed: SignedHead | None = None
@@ -127,7 +127,7 @@ class StoredHead:
 
     @staticmethod
     def read(data: bytes) -> StoredHead:
-        """Read the content of a head file."""
+        """Returns what the content of a head file holds."""
         lines = [line for at in (0, SLOT) if (line := data[at : at + SLOT].strip(b" \n\0"))]
         found = [signed for line in lines if (signed := read_head(line))]
         found.sort(key=lambda signed: signed.head.serial, reverse=True)
@@ -137,38 +137,38 @@ class StoredHead:
 
 
 class HeadStore(Protocol):
-    """Keeps the head of one log. Its methods are called while it is held."""
+    """Keeps the head of one log. The other methods are called inside `held`."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Hold it against every other process. Raises AuditError where that cannot be."""
+        """Locks the store against every other process. Raises AuditError if that fails."""
         ...
 
     def read(self) -> bytes | None:
-        """Returns all of it; None where nothing was ever written. Raises AuditError."""
+        """Returns all content, or None if nothing was ever written. Raises AuditError."""
         ...
 
     def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
-        """Write over the older one of the two heads that `before` has; what is there then. `durable` brings it to the
-        disk. Raises AuditError."""
+        """Writes the head over the older one of the two in `before`, and returns the new content. `durable` brings it
+        to the disk. Raises AuditError."""
         ...
 
     def set_aside(self) -> None:
-        """Have it out of the way, where it cannot be taken for a head of ours. Raises AuditError."""
+        """Moves the content away, so that it cannot be taken for a head of ours. Raises AuditError."""
         ...
 
     def close(self) -> None:
-        """Let go of what is open. Idempotent."""
+        """Closes what is open. Idempotent."""
         ...
 
 
 class MemoryHead:
-    """The fake that ships."""
+    """A fake in memory that ships with Remit."""
 
     def __init__(self, data: bytes | None = None) -> None:
         self.data = data
 
     def held(self) -> AbstractContextManager[None]:
-        """Returns nobody else is there."""
+        """Locks nothing, because no other process can use it."""
         return nullcontext()
 
     def read(self) -> bytes | None:
@@ -176,30 +176,31 @@ class MemoryHead:
         return self.data
 
     def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
-        """Write it."""
+        """Writes the head."""
         del durable
         self.data = _with(before, signed)
         return self.data
 
     def set_aside(self) -> None:
-        """Forget it."""
+        """Forgets the content."""
         self.data = None
 
     def close(self) -> None:
-        """Closes the file; nothing is open afterwards."""
+        """Does nothing, because nothing is open."""
 
 
 class HeadFile:
-    """A file with mode 0600, in a folder with mode 0700. For one thread at a time."""
+    """A file with mode 0600, in a folder with mode 0700. Only one thread may use it at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = path.with_name(f"{path.name}.lock")
-        # Opening a file costs more than the rest of a write: the lock stays open, the file while the lock is held.
+        # Opening a file takes longer than the rest of a write, so the lock file stays open, and the file itself stays
+        # open while the lock is held.
         self._lock_fd, self._fd, self._holds = -1, -1, False
 
     def held(self) -> AbstractContextManager[None]:
-        """Hold the lock file beside it, which is made if it is missing. Raises AuditError."""
+        """Locks the lock file beside the file, which is made if it is missing. Raises AuditError."""
         return self
 
     def __enter__(self) -> None:
@@ -207,7 +208,7 @@ class HeadFile:
             if self._lock_fd < 0:
                 self._lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._lock_fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with suppress(OSError):  # a file system without locks: then two servers may disagree, and say so
+            with suppress(OSError):  # on a file system without locks two servers may report that log and head disagree
                 fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
         except OSError as error:
             raise _unusable("written", self._lock, error) from error
@@ -222,13 +223,13 @@ class HeadFile:
             fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the lock file. Idempotent; it is opened again when it is needed."""
+        """Closes the lock file. Idempotent; the lock file is opened again when needed."""
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
 
     def read(self) -> bytes | None:
-        """Returns the file's content. Raises AuditError where it is there and cannot be read."""
+        """Returns the file's content, or None if there is no file. Raises AuditError if it cannot be read."""
         try:
             if self._fd < 0:
                 flags = os.O_RDWR if self._holds else os.O_RDONLY
@@ -243,7 +244,7 @@ class HeadFile:
                 self._let_go()
 
     def write(self, signed: SignedHead, before: bytes, *, durable: bool) -> bytes:
-        """Write one half of the file. Raises AuditError."""
+        """Writes one half of the file, and returns the file's new content. Raises AuditError."""
         try:
             if self._fd < 0:
                 self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -255,7 +256,7 @@ class HeadFile:
             raise _unusable("written", self.path, error) from error
 
     def set_aside(self) -> None:
-        """Give it another name. Raises AuditError."""
+        """Renames the file. Raises AuditError."""
         self._let_go()
         try:
             self.path.rename(self.path.with_name(f"{self.path.name}.set-aside-{secrets.token_hex(4)}"))
@@ -277,7 +278,7 @@ def _at(signed: SignedHead) -> int:
 
 
 def _with(data: bytes, signed: SignedHead) -> bytes:
-    """Returns what a file with these bytes holds once the head is written."""
+    """Returns the content of a file with these bytes after the head is written to it."""
     at, slot = _at(signed), _slot(signed)
     return data[:at].ljust(at, b"\0") + slot + data[at + SLOT :]
 

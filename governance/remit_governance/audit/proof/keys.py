@@ -1,5 +1,5 @@
-"""Where the private key that signs checkpoints is kept (effect): the operating system's keyring, else a file that only
-its owner reads (AUD-04).
+"""Keeps the private key that signs checkpoints (effect): in the operating system's keyring, else in a file that only
+its owner can read (AUD-04).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from remit_governance.os_keyring import import_keyring, may_have_keyring
 SERVICE = "remit"
 ACCOUNT = "audit-checkpoints"
 KEYRING_PATIENCE_S = 5.0
-"""A keyring may ask the person to unlock it, and nobody may be there."""
+"""How long to wait for a keyring, which may ask the person to unlock it while no person is there."""
 
 T = TypeVar("T")
 
 
 class KeyVault(Protocol):
-    """Something that keeps private keys of `KEY_BYTES` bytes."""
+    """Keeps private keys of `KEY_BYTES` bytes."""
 
     def load(self) -> tuple[bytes, ...]:
-        """Returns the keys that are there. Raises AuditError where there may be one that cannot be had."""
+        """Returns the existing keys. Raises AuditError if there may be one that cannot be read."""
         ...
 
     def obtain(self) -> bytes:
-        """Returns the key to sign with, made if there is none. Raises AuditError."""
+        """Returns the key to sign with, and makes it if there is none. Raises AuditError."""
         ...
 
 
 class MemoryVault:
-    """The fake that ships: a key for as long as the process lives. `broken` makes it a vault that cannot be opened."""
+    """A fake in memory that ships with Remit; its key is lost with the process. With `broken` it cannot be opened."""
 
     def __init__(self, *keys: bytes, broken: bool = False) -> None:
         self._keys = list(keys)
@@ -51,7 +51,7 @@ class MemoryVault:
         return tuple(self._keys)
 
     def obtain(self) -> bytes:
-        """Returns the first key."""
+        """Returns the first key, and makes it if there is none."""
         if not self.load():
             self._keys.append(secrets.token_bytes(KEY_BYTES))
         return self._keys[0]
@@ -64,8 +64,8 @@ class FileVault:
         self.path = path
 
     def load(self) -> tuple[bytes, ...]:
-        """Returns the key, if the file is there. Raises AuditError where it cannot be read, or where others can read
-        it."""
+        """Returns the key, if there is a file. Raises AuditError if the file cannot be read, or if other users can read
+        or write it."""
         try:
             with self.path.open("rb") as file:
                 mode, data = os.fstat(file.fileno()).st_mode, file.read(4 * KEY_BYTES)
@@ -78,7 +78,7 @@ class FileVault:
         return (_key(data.decode("ascii", "replace").strip(), str(self.path)),)
 
     def obtain(self) -> bytes:
-        """Returns the key, made if there is none. Raises AuditError."""
+        """Returns the key, and makes it if there is none. Raises AuditError."""
         return (self.load() or self._made())[0]
 
     def _made(self) -> tuple[bytes, ...]:
@@ -89,7 +89,7 @@ class FileVault:
                 file.write(f"{secrets.token_hex(KEY_BYTES)}\n".encode())
                 file.flush()
                 os.fsync(file.fileno())
-            # A link does not replace what another process has made meanwhile.
+            # A link, unlike a rename, does not replace a key that another process has made meanwhile.
             with suppress(FileExistsError):
                 os.link(temporary, self.path)
         except OSError as error:
@@ -100,21 +100,21 @@ class FileVault:
 
 
 class KeyringVault:
-    """A key in the keyring of the operating system, asked on a thread of its own and not for long."""
+    """A key in the operating system's keyring, which is asked on a thread of its own, for a limited time."""
 
     def __init__(self, lock: Path, patience_s: float = KEYRING_PATIENCE_S) -> None:
-        """`lock` is a file that is locked while a key is made, for a keyring cannot say "only if there is none"."""
+        """`lock` is a file that is locked while a key is made, because a keyring cannot add one "only if there is
+        none"."""
         self._lock, self._patience_s = lock, patience_s
         self._given_up = False
 
     def load(self) -> tuple[bytes, ...]:
-        """Returns the key, if there is one. Raises AuditError where no keyring can be used."""
+        """Returns the key, if there is one. Raises AuditError if the keyring cannot be used."""
         text = self._asked(_read_keyring)
         return (_key(text, "the keyring"),) if text else ()
 
     def obtain(self) -> bytes:
-        """Returns the key, made if there is none. Raises AuditError, also where the keyring forgets what it is
-        given."""
+        """Returns the key, and makes it if there is none. Raises AuditError, also if the keyring does not keep it."""
         found = self.load() or self._made()
         if not found:
             raise _unusable("the keyring keeps nothing", "set up a keyring, or none")
@@ -140,7 +140,7 @@ class KeyringVault:
         def ask() -> None:
             try:
                 results.append(work())
-            except Exception as error:  # a keyring is somebody else's code, with errors of its own
+            except Exception as error:  # keyring backends are other people's code, and may raise anything
                 reasons[0] = f"the keyring cannot be used: {error}"
 
         thread = threading.Thread(target=ask, name="remit-keyring", daemon=True)
@@ -153,13 +153,13 @@ class KeyringVault:
 
 
 class FirstVault:
-    """Signs with the first vault that works, and knows the keys of all. Only the last one has to work."""
+    """Signs with the key of the first vault that works, and loads the keys of all. Only the last one has to work."""
 
     def __init__(self, *vaults: KeyVault) -> None:
         self._vaults = vaults
 
     def load(self) -> tuple[bytes, ...]:
-        """Returns the keys of every vault that can be opened. Raises AuditError where the last one cannot."""
+        """Returns the keys of every vault that can be opened. Raises AuditError if the last one cannot."""
         keys: list[bytes] = []
         for vault in self._vaults[:-1]:
             with suppress(AuditError):
@@ -167,7 +167,7 @@ class FirstVault:
         return (*keys, *self._vaults[-1].load())
 
     def obtain(self) -> bytes:
-        """Returns the key of the first vault that has one or can make one. Raises AuditError where none can."""
+        """Returns the key of the first vault that has one or can make one. Raises AuditError if none can."""
         for vault in self._vaults[:-1]:
             with suppress(AuditError):
                 return vault.obtain()
@@ -175,7 +175,7 @@ class FirstVault:
 
 
 def person_vault(file: Path) -> FirstVault:
-    """Returns the vault of the person at this machine: their keyring where there may be one, else the file."""
+    """Returns the vault of the person at this machine: their keyring, if there may be one, and then the file."""
     keyring = (KeyringVault(file.with_name(f"{file.name}.lock")),) if may_have_keyring() else ()
     return FirstVault(*keyring, FileVault(file))
 

@@ -1,4 +1,4 @@
-"""What of a log is proven by its signed head, and by checkpoints that were sent elsewhere (AUD-04). Pure."""
+"""Judges how much of a log is proven by its signed head, and by checkpoints that were sent elsewhere (AUD-04). Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = (
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How far a log is vouched for (0: not at all), what is wrong, and what a person should know."""
+    """Until which record a log is vouched for (0: not at all), what is wrong, and what a person should know."""
 
     until: int = 0
     faults: tuple[Fault, ...] = ()
@@ -28,10 +28,10 @@ class Proof:
 def prove(
     stored: StoredHead, ours: Mapping[str, Signer], log: Evidence, checkpointed: int, known: Collection[str]
 ) -> Proof:
-    """Compare a log with its signed head as both were at one moment.
+    """Compares a log with its signed head as both were at one moment.
 
-    `ours` are our keys by their public halves, `checkpointed` is the last record that a checkpoint agrees with, `known`
-    are the digests of the checkpoints.
+    `ours` are our keys by their public halves, `checkpointed` is the number of the last record that a checkpoint
+    vouches for, `known` are the digests of the checkpoints.
     """
     found = _fault(stored, ours, log, checkpointed)
     head = stored.signed.head if stored.signed and not found else None
@@ -58,7 +58,7 @@ def prove(
 
 
 def compare(elsewhere: Lines, trusted: Collection[str], log: Evidence) -> Proof:
-    """Compare a log with checkpoints that were sent elsewhere, of which some may be of other logs."""
+    """Compares a log with checkpoints that were sent elsewhere, some of which may be of other logs."""
     faults: list[Fault] = []
     notes: list[str] = []
     until = 0
@@ -121,7 +121,7 @@ def _disagreement(head: Head, log: Evidence, checkpointed: int) -> Fault | None:
 
 
 def _is_own_record(log: Evidence, until: int, known: Collection[str]) -> bool:
-    """Returns whether all that is left is the record of a checkpoint that is there: its signature comes right after
-    it."""
+    """Returns whether the only record after `until` is the newest `checkpoint` record, whose checkpoint exists, because
+    the head is signed right after that record."""
     claim = log.claim
     return until + 1 == log.count and claim is not None and claim.number == log.count and claim.digest in known

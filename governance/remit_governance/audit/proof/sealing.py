@@ -1,11 +1,11 @@
-"""Signs the head of a log after each durable write (effect), and finds where the two have parted (AUD-04).
+"""Signs the head of a log after each durable write (effect), and finds where head and log do not match (AUD-04).
 
-What this process wrote before its key could be had is its own and is signed later. Whatever else lies between the
-signed head and the log was written by a process that was killed at that moment, or by somebody else: it is said, once,
-and from there on the head goes with the log.
+Records that this process wrote before it had its key are known to be its own, and are signed later. Any other records
+after the signed head were written by a process that was killed just then, or by somebody else. This is reported once,
+and from then on the head follows the log again.
 
-Checkpoints are made here too: what the log holds now is signed and added to the log's checkpoint file, which lies
-outside the database's folder.
+Also makes checkpoints: signs what the log holds now, and adds that to the log's checkpoint file, which lies outside the
+database's folder.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ from remit_governance.canonical import digest_bytes
 from remit_governance.errors import AuditError
 
 _LINES_END = 64 * 1024
-"""Bytes that hold more than the longest line, and a part of one that a crash left."""
+"""More bytes than the longest line together with the part of a line that a crash may leave."""
 
 Sign = Callable[[str], bytes]
-"""From the digest of the line before (empty where there is none) to the new line."""
+"""Makes the new line, given the digest of the line before (empty if there is none)."""
 
 
 class CheckpointPlace(Protocol):
-    """Where the lines of one log's checkpoints are."""
+    """Keeps the lines of one log's checkpoints."""
 
     def read(self) -> bytes | None:
-        """Returns all of it; None where there is nothing yet. Raises AuditError where it cannot be read."""
+        """Returns all lines, or None if there are none yet. Raises AuditError if they cannot be read."""
         ...
 
     def append(self, sign: Sign) -> None:
-        """Add a line, durably; nobody else adds one meanwhile. Raises AuditError."""
+        """Adds a line, durably; no other process can add one meanwhile. Raises AuditError."""
         ...
 
 
 class MemoryPlace:
-    """The fake that ships."""
+    """A fake in memory that ships with Remit."""
 
     def __init__(self, data: bytes | None = None) -> None:
         self.data = data
 
     def read(self) -> bytes | None:
-        """Returns what was added."""
+        """Returns all lines that were added."""
         return self.data
 
     def append(self, sign: Sign) -> None:
-        """Add a line."""
+        """Adds a line."""
         self.data = (self.data or b"") + sign(_last_digest(self.data or b"")) + b"\n"
 
 
@@ -70,7 +70,7 @@ class CheckpointFile:
         self.path = path
 
     def read(self) -> bytes | None:
-        """Returns the file's content. Raises AuditError where it is there and cannot be read."""
+        """Returns the file's content, or None if there is no file. Raises AuditError if it cannot be read."""
         try:
             return self.path.read_bytes()
         except FileNotFoundError:
@@ -80,13 +80,13 @@ class CheckpointFile:
             raise AuditError("the checkpoint file cannot be read", why, "make it readable for you") from error
 
     def append(self, sign: Sign) -> None:
-        """Lock the file, add a line and bring it to the disk. A part of a line that a crash left is dropped first."""
+        """Adds a line under a lock, durably, and drops a part of a line that a crash left. Raises AuditError."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             with open(fd, "r+b") as file:  # noqa: PTH123 a descriptor
                 fcntl.flock(file, fcntl.LOCK_EX)
-                # The last line is all that is needed of a file that grows for as long as the log does.
+                # Read only the end, because the file grows with the log and only its last line is needed.
                 begin, data = _end_of(file)
                 whole = data.rfind(b"\n") + 1
                 line = sign(_last_digest(data)) + b"\n"
@@ -101,7 +101,7 @@ class CheckpointFile:
 
 
 class Notary:
-    """Vouches for one log with a person's key: with checkpoints and, where `heads` keeps one, a head."""
+    """Vouches for one log with a person's key: by checkpoints and, if there are `heads`, by a signed head."""
 
     def __init__(self, place: CheckpointPlace, vault: KeyVault, heads: HeadStore | None = None) -> None:
         self.place, self._vault, self.heads = place, vault, heads
@@ -110,23 +110,23 @@ class Notary:
         """None until `prepare` has the key."""
 
     def prepare(self) -> Signer:
-        """Get the key, which may take a while the first time. Raises AuditError."""
+        """Gets the key, which may take a while the first time. Raises AuditError."""
         with self._preparing:
             self.signer = self.signer or Signer(self._vault.obtain())
             return self.signer
 
     def vouch(self, segment: Segment, time_ms: int) -> SignedCheckpoint:
-        """Sign what the log holds now, as its active segment says, and write it down. Raises AuditError."""
+        """Makes a checkpoint of what the log holds now, as its active segment says. Raises AuditError."""
         log, count, head, started = segment.log, segment.count, segment.last_hash, segment.started
         return self._add(lambda previous: Checkpoint(log, count, head, started, time_ms, previous))
 
     def keep(self, head: Head) -> SignedCheckpoint:
-        """Make a head, which the next one replaces, into a checkpoint, which stays. Raises AuditError."""
+        """Turns a head, which the next one would replace, into a checkpoint, which stays. Raises AuditError."""
         return self._add(head.checkpoint)
 
     def last_said(self) -> Mapping[str, str]:
-        """Returns what head and checkpoints last said, unchecked, in words for a record; nothing where they cannot be
-        read."""
+        """Returns what the signed head, or else the last checkpoint, says, as metadata for a record; empty if they
+        cannot be read. Checks no signature."""
         with suppress(AuditError, ValueError):
             stored = StoredHead.read((self.heads.read() if self.heads else None) or b"").signed
             if stored is not None:
@@ -137,12 +137,11 @@ class Notary:
         return {}
 
     def trusted(self) -> frozenset[str]:
-        """Returns the public keys whose signatures count. Raises AuditError where a key may be there and cannot be
-        had."""
+        """Returns the public keys whose signatures count. Raises AuditError if a key may exist but cannot be read."""
         return frozenset(self.signers())
 
     def signers(self) -> Mapping[str, Signer]:
-        """Returns the keys themselves, by their public halves. Raises AuditError as `trusted` does."""
+        """Returns the private keys, ready to sign, by their public halves. Raises AuditError as `trusted` does."""
         return {signer.key: signer for signer in map(Signer, self._vault.load())}
 
     def _add(self, said: Callable[[str], Checkpoint]) -> SignedCheckpoint:
@@ -158,8 +157,8 @@ class Notary:
 
 
 def _end_of(file: BinaryIO) -> tuple[int, bytes]:
-    """Returns where the last lines of a checkpoint file begin, and all from there on: at least one whole line, if there
-    is one."""
+    """Returns an offset near the end of a checkpoint file and all bytes from there on, which have at least one whole
+    line, if the file has one."""
     begin = max(0, file.seek(0, os.SEEK_END) - _LINES_END)
     file.seek(begin)
     data = file.read()
@@ -175,27 +174,27 @@ def _last_digest(data: bytes) -> str:
 
 
 Span = tuple[int, int]
-"""The first and the last of some record numbers."""
+"""The first and the last of a range of record numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Where log and head have parted: why, and which records somebody else must have written, where that is known."""
+    """Why log and head do not match, and, if known, which records somebody else must have written."""
 
     why: str
     forged: Span | None = None
 
     @property
     def metadata(self) -> dict[str, str]:
-        """For the record of it."""
+        """The metadata for the record about it."""
         return {"first": str(self.forged[0]), "last": str(self.forged[1])} if self.forged else {}
 
 
 class Sealer:
-    """Keeps the signed head of one open log, to be used by one thread at a time."""
+    """Keeps the signed head of one open log; only one thread may use it at a time."""
 
     def __init__(self, notary: Notary, clock: Callable[[], int]) -> None:
-        """Nothing is signed before the notary has its key."""
+        """Signs nothing until the notary has its key."""
         self._notary, self._clock = notary, clock
         self._known: StoredHead | None = None
         self._signers: Mapping[str, Signer] | None = None
@@ -203,10 +202,10 @@ class Sealer:
         self._own: list[Span] = []
         self._since: tuple[int, str] | None = None
         self.failed: AuditError | None = None
-        """Why the head could not be signed the last time."""
+        """Why the head could not be signed the last time; None if it could."""
 
     def held(self) -> AbstractContextManager[object]:
-        """Keep other processes from writing to the log, and from signing, until this is left."""
+        """Keeps other processes from writing durably to the log and from signing, until the context is left."""
         if self._notary.heads is None:
             return nullcontext()
         try:
@@ -215,7 +214,7 @@ class Sealer:
             return nullcontext()
 
     def prepare(self) -> None:
-        """Get the key, which may take a while the first time. Raises AuditError."""
+        """Gets the key, which may take a while the first time. Raises AuditError."""
         self._notary.prepare()
 
     def note(self, chain: Chain) -> None:
@@ -228,19 +227,19 @@ class Sealer:
             self._own.append((first, last))
 
     def close(self) -> None:
-        """Let go of the head. Idempotent."""
+        """Closes the store of the head. Idempotent."""
         if self._notary.heads is not None:
             self._notary.heads.close()
 
     def forget(self) -> None:
-        """Forgets what was sealed: another log is open from now on."""
+        """Forgets which records are this process's own, because another log is open from now on."""
         self._forget_own()
 
     def seal(self, chain: Chain, alone: Callable[[], bool], *, durable: bool = False) -> Trouble | None:
-        """Sign where the chain ends now; what is wrong between it and the head that was there, in words, or None.
+        """Signs where the chain ends now; returns the trouble if the chain and the previous head do not match, or None.
 
-        To be called while it is held. `alone` says whether no other process uses the log. What hinders the signing is
-        kept in `failed`.
+        To be called inside `held`. `alone` says whether no other process uses the log. If the head cannot be signed,
+        the reason is kept in `failed`.
         """
         signer, heads = self._notary.signer, self._notary.heads
         if signer is None or heads is None:
@@ -272,7 +271,7 @@ class Sealer:
         self._known = StoredHead(heads.write(signed, before, durable=durable), signed)
 
     def _follows(self, stored: StoredHead, chain: Chain) -> bool:
-        """Returns whether all after the head that this process signed last is its own."""
+        """Returns whether this process signed the stored head last, and wrote all records after it."""
         if stored is not self._known or stored.signed is None:
             return False
         head = stored.signed.head
@@ -287,7 +286,7 @@ class Sealer:
             return Trouble(removed) if chain.says_head() else None
         signer = self._ours().get(stored.signed.key) if stored.signed else None
         if stored.signed is None or signer is None or not stored.signed.holds(signer):
-            # It would be taken for the newest one for ever.
+            # Set it aside, because with a forged serial it could be taken for the newest head for ever.
             self._reject()
             return Trouble("the signed head was changed or forged, or its key is in a keyring that is locked")
         head = stored.signed.head
@@ -300,7 +299,7 @@ class Sealer:
             replaced = Trouble(f"it was replaced: the signed head is of a log of {head.count} records")
             return None if chain.begun else replaced
         if head.count > chain.end[0] or chain.hash_at(head.count) not in {head.head, None}:
-            # The head goes on with the log; what it said stays as a checkpoint, by which this is found for ever.
+            # The head will follow the log from now on, so keep what it said as a checkpoint, which shows this for ever.
             self._notary.keep(head)
             why = f"the signed head vouches for a record {head.count} that is not here"
             return Trouble(f"its end was cut off or rewritten: {why}")
@@ -310,10 +309,10 @@ class Sealer:
         said = ", ".join(span(first, last) for first, last in strange)
         opened = chain.open_servers(self._own, head.count)
         if opened and all(chain.every(*one, may_wait) for one in strange):
-            return None  # killed before these, which wait for the disk, were signed with it
+            return None  # the server was killed before it signed these records, which may wait for the disk
         if opened or all(chain.every(*one, _of_the_log) for one in strange):
             return Trouble(f"{said}: not vouched for: written as a server was killed, or by somebody else")
-        # What is ours follows: a server that ends in order has signed all of it.
+        # No server was open then, and a server that ends in order has signed all of its records.
         why = f"{said}: not vouched for: every server had ended in order, and somebody else wrote this"
         return Trouble(why, (strange[0][0], strange[-1][1]))
 
@@ -328,7 +327,7 @@ class Sealer:
 
 
 class _Held:
-    """A lock that is a help, and whose lack stops no record."""
+    """Holds a lock if it can be had; without it, records are written all the same."""
 
     def __init__(self, lock: AbstractContextManager[None]) -> None:
         self._lock, self._got = lock, False
@@ -346,12 +345,12 @@ class _Held:
 
 
 def _of_the_log(event: AuditEvent) -> bool:
-    """Returns what a process records before its server starts, and after its end."""
+    """Returns whether a process may record such an event before its server starts, or after the server's end."""
     return event.kind in {AuditKind.CHECKPOINT, AuditKind.AUDIT_CHAIN_BREAK}
 
 
 def _without(span: Span, own: list[Span]) -> Iterator[Span]:
-    """Yields the parts of a span that are in none of the others, which are in order."""
+    """Yields the parts of a span that are in none of the spans `own`, which are sorted."""
     first, last = span
     for begin, end in own:
         if begin > first and begin - 1 <= last:

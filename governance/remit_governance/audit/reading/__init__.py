@@ -1,1 +1,1 @@
-"""Looking at a log that somebody may be writing to: queries, calls, the whole examination. Writes nothing."""
+"""Reads a log that a server may be writing to: queries, calls, the whole examination. Writes nothing."""

@@ -1,4 +1,4 @@
-"""Reading the audit log (effect): records by what they are about, through all segments (AUD-05), and calls put together
+"""Reads the audit log (effect): finds records by their fields through all segments (AUD-05), and puts calls together
 from their records: asked about, announced, ended (AUD-04).
 """
 
@@ -18,8 +18,8 @@ from remit_governance.errors import AuditError
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which records; None asks nothing. `number` is a record's own. Times are milliseconds since the epoch, `since`
-    included, `until` not."""
+    """Which records are wanted; a field that is None puts no condition. `number` is the record's own number. Times are
+    milliseconds since the epoch, `since` included, `until` excluded."""
 
     number: int | None = None
     session_id: str | None = None
@@ -43,7 +43,7 @@ _FOUND = "number IN (SELECT number FROM fields WHERE name = ? AND value = ?)"
 
 
 def query_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> tuple[AuditRecord, ...]:
-    """Returns the last `limit` records that fit (None: all), oldest first. Nothing is written. Raises AuditError."""
+    """Returns the last `limit` records that fit (None: all), oldest first. Writes nothing. Raises AuditError."""
     found: list[AuditRecord] = []
     with _readable(path) as segments:
         for segment in reversed(segments):
@@ -55,14 +55,14 @@ def query_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> tuple[AuditReco
 
 
 def stream_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Iterator[AuditRecord]:
-    """Yields all records that fit, oldest first, one at a time; `limit` is not looked at. Raises AuditError."""
+    """Yields all records that fit, oldest first, one at a time; ignores `limit`. Raises AuditError."""
     with _readable(path) as segments:
         for segment in segments:
             yield from _records(segment, wanted, None, newest_first=False)
 
 
 def latest_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Generator[AuditRecord]:
-    """Yields all records that fit, newest first, one at a time; `limit` is not looked at. Raises AuditError."""
+    """Yields all records that fit, newest first, one at a time; ignores `limit`. Raises AuditError."""
     with _readable(path) as segments:
         for segment in reversed(segments):
             yield from _records(segment, wanted, None, newest_first=True)
@@ -70,7 +70,8 @@ def latest_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> Generator[Audi
 
 @contextmanager
 def _readable(path: Path) -> Generator[list[sqlite3.Connection]]:
-    """Connections to every segment, oldest first, as they are at this moment. What goes wrong is an AuditError."""
+    """Yields connections to all segments, oldest first, as they are at this moment. Raises AuditError, also for errors
+    in the caller's use of them."""
     try:
         with closing(connect(path, read_only=True)) as active:
             active.execute("BEGIN")
@@ -120,13 +121,13 @@ def _records(
 
 
 def _texts(wanted: AuditFilter) -> list[str]:
-    """Returns text that each record that fits has in its canonical JSON: to look for it is faster than to read JSON."""
+    """Returns texts that each fitting record's JSON has, because searching for them is faster than reading JSON."""
     asked = ((name, getattr(wanted, name)) for name in _EQUAL)
     return [f'"{name}":{json.dumps(str(value), ensure_ascii=False)}' for name, value in asked if value is not None]
 
 
 def _outside(connection: sqlite3.Connection, wanted: AuditFilter) -> bool:
-    """Returns whether all records of a closed segment are from before or after the wanted time."""
+    """Returns whether all records of a closed segment are from before or after the wanted time span."""
     sql = "SELECT min(value), max(value) FROM fields WHERE name = 'timestamp'"
     first, last = connection.execute(sql).fetchone()
     before, after = wanted.since is not None and last < wanted.since, wanted.until is not None and first >= wanted.until
@@ -134,7 +135,7 @@ def _outside(connection: sqlite3.Connection, wanted: AuditFilter) -> bool:
 
 
 def _rarest(connection: sqlite3.Connection, wanted: AuditFilter) -> tuple[str, str] | None:
-    """Returns the wanted field and value that the fewest records of a closed segment have; None where none is
+    """Returns the wanted field and value that the fewest records of a closed segment have, or None if none is
     wanted."""
     asked = [(name, str(value)) for name in _EQUAL if (value := getattr(wanted, name)) is not None]
     if len(asked) < 2:
@@ -173,7 +174,7 @@ _PARTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CallRecords:
-    """The records of one call. `announced` is what says how it was judged; `outcome` is None while it runs."""
+    """The records of one call. `announced` says how the call was judged; `outcome` is None while the call runs."""
 
     announced: AuditRecord
     approvals: tuple[AuditRecord, ...]
@@ -181,14 +182,14 @@ class CallRecords:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of all its records."""
+        """The numbers of all records of the call."""
         ended = (self.outcome,) if self.outcome else ()
         return tuple(record.number for record in (*self.approvals, self.announced, *ended))
 
 
 def calls_of(records: Iterable[AuditRecord]) -> tuple[CallRecords, ...]:
-    """Returns the calls among these records, which are in order. An outcome ends a call: what comes later with the same
-    ids is another one."""
+    """Returns the calls among these records, which have to be in order. An outcome ends a call, so later records with
+    the same ids belong to another call."""
     found: list[CallRecords] = []
     running: dict[tuple[str | None, ...], list[AuditRecord]] = {}
     for record in records:

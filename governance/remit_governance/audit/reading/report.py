@@ -18,7 +18,7 @@ from remit_governance.errors import AuditError
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found: `count` good records, `agreed` checkpoints that bear them out, faults, and notes.
+    """What was found: `count` good records, `agreed` checkpoints that match them, faults, and notes.
 
     Records up to `until` are vouched for, by a signed head or checkpoint of this machine; the last of them was made at
     `time` (milliseconds since the epoch). Those up to `elsewhere` are vouched for by checkpoints from elsewhere too.
@@ -39,9 +39,10 @@ class Report:
 
 
 def examine(path: Path, notary: Notary | None, elsewhere: Lines | None = None) -> Report:
-    """Check all of a log, its checkpoints and its head where a notary knows them, and checkpoints from `elsewhere`.
+    """Checks all of a log; its checkpoints and its head, if there is a notary; and checkpoints from `elsewhere`, if
+    any.
 
-    Never raises for what is wrong with it.
+    Returns faults of the log instead of raising them.
     """
     lines, unreadable = _lines(notary)
     wanted = set(lines.numbers if lines else ()) | set(elsewhere.numbers if elsewhere else ())
@@ -57,13 +58,13 @@ def examine(path: Path, notary: Notary | None, elsewhere: Lines | None = None) -
 
 
 MOST_AT_START = 64 << 20
-"""Bytes of a log, all segments together, that a start goes through whole. 50,000 short records, 24 MiB, took a third
-of a second on two cores."""
+"""A log of at most this many bytes, all segments together, is checked completely at a start. 50,000 short records,
+24 MiB, took a third of a second on two cores."""
 
 
 def examine_start(path: Path, notary: Notary | None, most: int = MOST_AT_START) -> tuple[Fault, ...]:
-    """Returns what is wrong with a log: quick enough for every start. One of more than `most` bytes is looked at from
-    its last checkpoint on."""
+    """Returns what is wrong with a log, quick enough for every start: a log of more than `most` bytes is checked only
+    from its last checkpoint on."""
     lines, faults = _lines(notary)
     last = lines.signed[-1] if lines and lines.signed else None
     known: Checkpoint | None = None
@@ -97,11 +98,11 @@ def _lines(notary: Notary | None) -> tuple[Lines | None, tuple[Fault, ...]]:
 
 def _judged(notary: Notary, lines: Lines | None, log: Evidence, pin: _Pin, elsewhere: Lines | None) -> Report:
     claim = log.claim
-    # A running server may have made a checkpoint after the file was read, and before the log was.
+    # A running server may have made a checkpoint between our reading of the file and of the log.
     unknown = lines is not None and claim is not None and claim.digest not in lines.digests
     later, unreadable = _lines(notary) if unknown else (None, ())
     try:
-        # Without lines there is nothing to check with a key, and none is asked for.
+        # Ask for the keys only if there is a signature to check.
         signed = (lines and lines.signed) or pin.stored.signed or elsewhere
         signers = notary.signers() if signed else dict[str, Signer]()
     except AuditError as error:
@@ -124,10 +125,10 @@ def _judged(notary: Notary, lines: Lines | None, log: Evidence, pin: _Pin, elsew
 
 
 class _Pin:
-    """Reads the signed head while no server writes, so that log and head are of one moment."""
+    """Reads the signed head while no server writes, so that log and head are from the same moment."""
 
     def __init__(self, notary: Notary | None, wanted: set[int]) -> None:
-        """The number of the record that the head speaks of is added to `wanted`."""
+        """When entered, adds the number of the head's record to `wanted`."""
         self._heads = notary.heads if notary else None
         self._wanted = wanted
         self._stack = ExitStack()
@@ -140,7 +141,7 @@ class _Pin:
         try:
             if self._heads.read() is None:
                 return
-            with suppress(AuditError):  # where nothing may be written, no server writes either
+            with suppress(AuditError):  # if the lock file cannot be written, no server can write either
                 self._stack.enter_context(self._heads.held())
             self.stored = StoredHead.read(self._heads.read() or b"")
         except AuditError as error:

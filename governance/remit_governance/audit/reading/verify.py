@@ -1,8 +1,8 @@
-"""Checking an audit log from its first record to its last, through all its segments (AUD-04), and what its latest
-records say of the log itself: which servers have not ended, what was found wrong, which log was set aside before.
+"""Checks an audit log from its first record to its last, through all its segments (AUD-04), and reads what its latest
+records say about the log itself: which servers have not ended, which faults were found, which log was set aside before.
 
-Finds any change of a record, a removed or reordered one, a missing end, a missing segment, and a damaged file.
-Without checkpoints it cannot find a chain that was recomputed as a whole: that is `checkpoint_file.judge`.
+Finds changed, removed and reordered records, a missing end, a missing segment, and a damaged file. Without checkpoints
+it cannot find a chain that was recomputed as a whole; `checkpoint_file.judge` does that.
 """
 
 from __future__ import annotations
@@ -41,31 +41,29 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The chain holds: the last record is number `count`, its hash is `head`."""
+    """The chain is intact; its last record has the number `count` and the hash `head`."""
 
     count: int
     head: str
     evidence: Evidence
     changed: tuple[Fault, ...] = ()
-    """Closed segments whose records are whole, and whose file is not the one that was closed: its indexes may hide some
-    of them."""
+    """Closed segments whose records are intact but whose file was changed since, so that the index may hide records."""
 
 
 def verify(
     path: Path, wanted: AbstractSet[int] = frozenset(), pin: AbstractContextManager[object] | None = None
 ) -> Verified | Broken:
-    """Check the log at `path` without changing it; never raises for what is wrong with it.
+    """Checks the log at `path` without changing it; returns faults of the log instead of raising them.
 
-    `wanted` are the record numbers whose hashes the evidence is to hold. `pin` is entered while it is fixed which
-    records are looked at, and may add to them.
+    `wanted` are the record numbers whose hashes the evidence is to hold. `pin` is entered while the read transaction
+    begins, which fixes the records that are checked; it may add numbers to `wanted`.
     """
     whole = _Whole(path, wanted)
     return _checked(path, whole.at, whole.run, pin)
 
 
 def verify_recent(path: Path, checkpoint: Checkpoint | None) -> Broken | None:
-    """Returns what is wrong after a checkpoint of this log, in the active segment only: quick enough for every
-    start."""
+    """Returns what is wrong in the active segment after this checkpoint, or None; quick enough for every start."""
     at = Position()
 
     def run(active: sqlite3.Connection) -> Broken | None:
@@ -91,7 +89,7 @@ def _checked(
         return Broken(1, f"there is no audit log at {path}")
     try:
         with closing(connect(path, read_only=True)) as active:
-            # One read transaction: what is appended meanwhile is not looked at.
+            # One read transaction, so that records appended meanwhile are not seen.
             with pin or nullcontext():
                 active.execute("BEGIN")
                 active.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -103,7 +101,8 @@ def _checked(
 
 
 def _resume(active: sqlite3.Connection, segment: Segment, at: Position, known: Checkpoint) -> Broken | None:
-    """Go to the checkpoint, if the record there is the one it vouches for."""
+    """Moves `at` to the checkpoint's record, if its hash is the one that the checkpoint vouches for; else returns what
+    is wrong."""
     if known.log != segment.log:
         return Broken(1, f"it was replaced: the log last vouched for had {known.count} records, and is another one")
     count = live_segment(active).count
@@ -119,7 +118,7 @@ def _resume(active: sqlite3.Connection, segment: Segment, at: Position, known: C
 
 @dataclass(slots=True)
 class _Whole:
-    """One pass over all segments, and what it has gathered."""
+    """One pass over all segments, and what it has found."""
 
     path: Path
     wanted: AbstractSet[int]
@@ -147,8 +146,8 @@ class _Whole:
         return Verified(self.at.count, self.at.head, evidence, tuple(self._changed(segment)))
 
     def _changed(self, active: Segment) -> Iterator[Fault]:
-        """Closed segments that are not as they were closed: by what a record says of the file, which is chained, or
-        where a crash came before that record, by comparing its index with its records."""
+        """Yields faults for closed segments that were changed since: found by the file's digest in a record, or, if a
+        crash prevented that record, by comparing the segment's index with its records."""
         for ordinal, path in archives(self.path):
             if ordinal >= active.ordinal:
                 break
@@ -163,7 +162,7 @@ class _Whole:
                 )
 
     def _closed_ones(self, active: Segment) -> Broken | None:
-        # A closed segment that is the active one still was left by a crash in the middle of closing it.
+        # A closed segment with the active one's ordinal was left by a crash in the middle of closing it.
         closed = [(ordinal, path) for ordinal, path in archives(self.path) if ordinal < active.ordinal]
         expected = closed[0][0] if closed else active.ordinal
         for ordinal, path in closed:
@@ -190,7 +189,7 @@ class _Whole:
         for number in self.wanted:
             if segment.before <= number <= self.at.count and (digest := hash_at(connection, segment, number)):
                 self.hashes[number] = digest
-        # Of the last record that is vouched for; to read them all would take longer than to hash them.
+        # Read the time of the last wanted record only, because reading all records would take longer than hashing them.
         last = max((number for number in self.wanted if number <= self.at.count), default=0)
         if last > segment.before:
             self.times[last] = time_at(connection, last)
@@ -205,7 +204,7 @@ class _Whole:
         return None
 
     def _missing_start(self) -> Broken | None:
-        """Segments before the oldest that is left were deleted, and a record has to say so."""
+        """Returns a fault if segments before the oldest one are missing, and no record says that they were deleted."""
         if self.oldest is None or self.oldest.ordinal - 1 <= self.deleted:
             return None
         why = f"records 1 to {self.oldest.before} are missing, and no record says that they were deleted for their age"
@@ -213,11 +212,11 @@ class _Whole:
 
 
 SET_ASIDE = re.compile(r"[\w.-]+\.set-aside-\d{8}T\d{6}Z(-\d+)?")
-"""The names that logs are set aside with; what somebody wrote into a record may be any other."""
+"""Matches the names of logs that were set aside; a forged record could hold any other path."""
 
 
 def said_of_itself(connection: sqlite3.Connection, path: Path) -> Evidence:
-    """Returns the parts of the evidence that the log's own records give. Raises sqlite3.Error, ValueError."""
+    """Returns the parts of the evidence that come from the log's own records. Raises sqlite3.Error, ValueError."""
     records = records_about_log(connection)
     opened = open_servers(records)
     notes = [*_set_aside(records, path), *_breaks(records), *_servers(records, opened)]
@@ -226,7 +225,7 @@ def said_of_itself(connection: sqlite3.Connection, path: Path) -> Evidence:
 
 
 def time_at(connection: sqlite3.Connection, number: int) -> int:
-    """When a record was made, in milliseconds since the epoch; 0 where there is none. Raises ValueError."""
+    """Returns when a record was made, in milliseconds since the epoch; 0 if there is none. Raises ValueError."""
     row = connection.execute("SELECT content FROM records WHERE number = ?", (number,)).fetchone()
     return read_content(row[0])[1] if row else 0
 
@@ -267,6 +266,6 @@ def _servers(records: Sequence[Said], opened: tuple[int, ...]) -> Iterable[str]:
         yield f"{many} did not end in order (record {ended[-1]} says so last): killed, or the end was cut off"
     ours = {number for number, event in records if event.metadata.get("process") == str(os.getpid())}
     for number in opened:
-        if number in ours:  # whoever asks knows that it runs
+        if number in ours:  # this process's own server is known to run
             continue
         yield f"the server that started with record {number} has not ended: it runs, was killed, or its end was cut off"

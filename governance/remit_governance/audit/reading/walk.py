@@ -1,8 +1,8 @@
-"""Going through one database of a log (effect: reads): its shape, its chain, its end. Records are hashed as they are
-stored, and not read, so that a million of them take about twice as long as hashing them alone.
+"""Checks one database of a log (effect: reads): its schema, its chain, its end. Records are hashed as they are stored
+and not parsed, so that a million of them take about twice as long as hashing alone.
 
-SQLite's write-ahead log (https://sqlite.org/fileformat2.html §4): finds a damaged middle, from which on SQLite
-itself quietly drops everything.
+Also finds damage in the middle of SQLite's write-ahead log (https://sqlite.org/fileformat2.html §4), because SQLite
+itself silently drops everything from there on.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from remit_governance.audit.log.database import APPLICATION_ID, INDEX, SCHEMA, S
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The chain does not hold. `record_number` is the first record that is wrong, missing or out of reach; `damaged`:
-    the database is not sound."""
+    """The chain is broken. `record_number` is the first record that is wrong, missing or unreachable; `damaged` says
+    that the database itself is damaged."""
 
     record_number: int
     why: str
@@ -31,18 +31,19 @@ class Broken:
 
 @dataclass(slots=True)
 class Position:
-    """How far a chain was followed: the number of the last good record, and its hash (before any: the genesis hash)."""
+    """How far a chain was followed: the number of the last good record, and its hash (before the first record the
+    genesis hash; empty at the very beginning)."""
 
     count: int = 0
     head: str = ""
 
     def broken(self, why: str, *, damaged: bool = False) -> Broken:
-        """Notes that the next record is the first that is wrong."""
+        """Returns the fault that the next record is the first wrong one."""
         return Broken(self.count + 1, why, damaged)
 
 
 def segment_of(connection: sqlite3.Connection, at: Position) -> Segment | Broken:
-    """Returns which segment a database is, if it is what we would have created."""
+    """Returns which segment a database is, or a fault if its schema or header is not that of an audit log."""
     found = dict(connection.execute("SELECT name, sql FROM sqlite_schema WHERE type != 'index'"))
     if found not in (SCHEMA, SCHEMA | INDEX):
         return at.broken("the tables are not those of an audit log")
@@ -52,7 +53,8 @@ def segment_of(connection: sqlite3.Connection, at: Position) -> Segment | Broken
 
 
 def begin(segment: Segment, at: Position) -> Broken | None:
-    """Go to the start of a segment, if it goes on from where `at` is; where that is nowhere, it is the oldest left."""
+    """Moves `at` to the start of a segment, if the segment continues from there; if `at` is at the very beginning, the
+    segment is the oldest one left. Returns what is wrong, or None."""
     if segment.ordinal == 1 and (segment.before, segment.previous) != (0, ""):
         return at.broken("the first segment says that records came before it")
     if at.head and (segment.before, segment.previous) != (at.count, at.head):
@@ -62,7 +64,7 @@ def begin(segment: Segment, at: Position) -> Broken | None:
 
 
 def follow(connection: sqlite3.Connection, at: Position) -> Broken | None:
-    """Hash every record after `at`, each after the one before it, and move `at` to the last good one."""
+    """Hashes every record after `at` along the chain; moves `at` to the last good one. Returns a fault, or None."""
     factory, connection.text_factory = connection.text_factory, bytes
     try:
         end = _hashed(connection, at)
@@ -75,7 +77,7 @@ def follow(connection: sqlite3.Connection, at: Position) -> Broken | None:
 
 
 def end(connection: sqlite3.Connection, segment: Segment, at: Position, *, closed: bool) -> Broken | None:
-    """Returns whether a segment ends where it says; an active one may have gone on since that was noted."""
+    """Returns a fault if a segment does not end where it says; an active one may have more records than noted."""
     early = connection.execute("SELECT min(number) FROM records WHERE number <= ?", (segment.before,)).fetchone()[0]
     if early is not None:
         return Broken(early, f"record {early} is in segment {segment.ordinal}, which begins after {segment.before}")
@@ -89,7 +91,7 @@ def end(connection: sqlite3.Connection, segment: Segment, at: Position, *, close
 
 
 def sound(connection: sqlite3.Connection, at: Position, path: Path) -> Broken | None:
-    """Returns whether a database that is still written to is sound beyond its records."""
+    """Returns a fault if a database that is still written to, or its write-ahead log, is damaged; else None."""
     state = _pragma(connection, "integrity_check")
     if state != "ok":
         return at.broken(f"the database is damaged: {state}", damaged=True)
@@ -100,7 +102,8 @@ def sound(connection: sqlite3.Connection, at: Position, path: Path) -> Broken | 
 
 
 def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> str | None:
-    """Returns the stored hash of a record of this segment; before its first, what it goes on from."""
+    """Returns the stored hash of a record of this segment, or None; for the number before its first record, the hash
+    from which the segment continues."""
     if number == segment.before:
         return segment.previous or segment.genesis
     row = connection.execute("SELECT hash FROM records WHERE number = ?", (number,)).fetchone()
@@ -108,7 +111,7 @@ def hash_at(connection: sqlite3.Connection, segment: Segment, number: int) -> st
 
 
 def _hashed(connection: sqlite3.Connection, at: Position) -> tuple[int, str] | None:
-    """Returns where the chain ends, if all of it holds: one pass that names nothing."""
+    """Returns where the chain ends, or None if anything is wrong: one fast pass that does not say what."""
     sha256, head, count = hashlib.sha256, at.head.encode(), at.count
     sql = "SELECT content, hash FROM records WHERE number > ? ORDER BY number"
     try:
@@ -117,15 +120,15 @@ def _hashed(connection: sqlite3.Connection, at: Position) -> tuple[int, str] | N
                 return None
             head = digest
             count += 1
-    except TypeError:  # a damaged file may hold numbers where text was
+    except TypeError:  # a damaged file may hold numbers instead of text
         return None
-    # As many records as their last number says: none is missing.
+    # If there are as many records as the last number says, none is missing.
     (last,) = connection.execute("SELECT max(number) FROM records").fetchone()
     return (count, head.decode()) if last in {count, None} else None
 
 
 def _first_wrong(connection: sqlite3.Connection, at: Position) -> Broken:
-    """Returns the first record that does not hold, of a chain that does not."""
+    """Returns the fault of the first wrong record in a chain that is known to be broken."""
     sql = "SELECT number, content, hash FROM records WHERE number > ? ORDER BY number"
     for number, content, digest in connection.execute(sql, (at.count,)):
         expected = at.count + 1
@@ -151,7 +154,7 @@ _MASK = 0xFFFFFFFF
 def damaged_frame(path: Path) -> int | None:
     """Returns the number (from 1) of a frame that is wrong although frames of the same log follow it, or None.
 
-    A wrong last frame is no damage: it is how a write looks that a crash cut off. Raises OSError.
+    A wrong last frame is no damage, because a write that a crash interrupted looks like that. Raises OSError.
     """
     data = path.read_bytes() if path.exists() else b""
     if len(data) < _HEADER + _FRAME:

@@ -1,6 +1,6 @@
-"""What runs of tests prove, judged from what they told and from the texts of the tests, without a look at the disk.
+"""Judges what runs of tests prove, from their reports and from the texts of the tests, without reading the disk.
 
-A failing and a passing test, and what fixtures that tests share may hold (`runs.py`), tests alone, and which test
-files a run wrote for itself (`alone.py`), by
-what a test is made of (`pieces.py`, and `by_language.py`). Absent: the session, its states, and any run of a test.
+`runs.py` judges failing and passing tests, and what a `conftest.py` may hold; `alone.py` judges tests that are written
+alone, and finds test files that a run wrote itself; `pieces.py` and `by_language.py` find what a test is made of.
+Absent: the session, its states, and any run of a test.
 """

@@ -1,9 +1,9 @@
-"""What proves tests that are written alone, of code that is there, and what a commit of them may hold (FLW-16).
+"""Judges tests that are written alone, for code that exists already (FLW-16).
 
-They pass at once, so that no failing run shows what they are worth. So nothing that was there may be another: they are
-new files, each with a test in it that passed, or data of such a one.
+Such tests pass at once, so no failing run shows what they are worth. So no existing test file may be changed: they have
+to be new files, each with a test in it that passed, or with data of such a test.
 
-A run that wrote test files itself was judged by others than those that are there (FLW-04).
+Also finds test files that a run wrote itself, because then other tests may have run than those that exist (FLW-04).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from remit_governance.workflow.test_files import is_locked_file
 def failing_as_committed(run: TestRun, now: TestFiles, committed: Mapping[str, str] | None) -> tuple[str, ...]:
     """Returns the tests that fail and are as the last commit has them, if no other test fails; else none.
 
-    `committed` are the test files as that commit has them, None where nobody knows.
+    `committed` are the test files as that commit has them, or None if that is not known.
     """
     failed = [case for case in run.cases if case.ending in {"failed", "error"}]
     names = [name_test(case.id, case.file, now.texts) for case in failed]
@@ -39,12 +39,12 @@ def failing_as_committed(run: TestRun, now: TestFiles, committed: Mapping[str, s
 
 
 def is_as_committed(test: Named, now: TestFiles, committed: Mapping[str, str]) -> bool:
-    """Tells whether the last commit has the test, and has it as it is now."""
+    """Returns whether the last commit has the test as it is now."""
     return (test.is_there(committed) or test.is_made(committed)) and not test.is_new(committed, now.texts)
 
 
 def proven_as_committed(red: Red, committed: Mapping[str, str] | None) -> tuple[str, ...]:
-    """Returns the tests that a failing run proved where the last commit has each of them as it was then; else none."""
+    """Returns the tests that a failing run proved, if the last commit has each of them as it was then; else none."""
     tests = [name_test(test, None, red.locked.texts) for test in red.proven]
     if committed is None or not all(is_as_committed(test, red.locked, committed) for test in tests):
         return ()
@@ -52,8 +52,8 @@ def proven_as_committed(red: Red, committed: Mapping[str, str] | None) -> tuple[
 
 
 def prove_alone(run: TestRun, before: TestFiles, now: TestFiles, failing: Collection[str] = ()) -> NotProven | None:
-    """Judges a run in `test_writing` in which no test failed but those `failing` as they were committed; None where it
-    is of tests alone, as they have to be.
+    """Judges a run in `test_writing`; returns None if it proves tests alone: only new test files were written, and no
+    test failed except those `failing` as they were committed.
 
     `before` are the test files when the plan was complete.
     """
@@ -76,7 +76,7 @@ def prove_alone(run: TestRun, before: TestFiles, now: TestFiles, failing: Collec
 
 
 def _tested(run: TestRun, now: TestFiles, new: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the new files that have a test which passed."""
+    """Returns the new files in which a test passed."""
     found: set[str] = set()
     for case in run.cases:
         if case.ending == "passed" and not found >= new.keys():
@@ -86,8 +86,8 @@ def _tested(run: TestRun, now: TestFiles, new: Mapping[str, str]) -> Mapping[str
 
 
 def _is_data(path: str, text: str, tested: Mapping[str, str]) -> bool:
-    """Tells whether a file is one that tests read: named in one of them, or after it, and no file of code as they are;
-    an empty one, which makes a package of a folder, is nobody's code.
+    """Returns whether a file is data of tests: a test file names it, or its name begins with a test file's name, and it
+    has another suffix than the test files. An empty file, which may make a folder a package, counts too.
     """
     file = PurePosixPath(path)
     is_named = any(_names(file, test, text) for test, text in tested.items())
@@ -95,7 +95,7 @@ def _is_data(path: str, text: str, tested: Mapping[str, str]) -> bool:
 
 
 def _names(file: PurePosixPath, test: str, text: str) -> bool:
-    """Tells whether a test names the file, also without its suffix where that is a whole text."""
+    """Returns whether a test file names the file, also in quotes without its suffix, or the file is named after it."""
     is_quoted = any(f"{sign}{file.stem}{sign}" in text for sign in "\"'`")
     return is_quoted or file.name in text or file.name.startswith(PurePosixPath(test).name)
 
@@ -107,16 +107,18 @@ _COMPILED = re.compile(r"^(?P<stem>[^.]+)(?:\.[^/]*)?\.py[co]$")
 def tests_written(
     written: Collection[str], before: TestFiles, is_locked: Callable[[str], bool], ignored: Collection[str]
 ) -> tuple[str, ...]:
-    """Returns those of the paths that a run wrote by which tests were other ones than `before`: their files, what
-    configures them, and what was compiled of them.
+    """Returns the paths written by a run that can have changed its tests from those `before`: test files, configuration
+    of runs, and bytecode of these.
 
-    What version control ignores may be made anew, as the results of a run are, but no `conftest.py` and no bytecode.
+    New files that version control ignores are allowed, because a run may write results there, except for a
+    `conftest.py` and bytecode.
     """
     return tuple(sorted(path for path in written if _is_test(path, before, is_locked, ignored)))
 
 
 def describe_written(paths: Sequence[str], before: TestFiles) -> str:
-    """Says what a run wrote that it may not; of data what helps, where a test of the project's writes it itself."""
+    """Returns a sentence that says which forbidden files a run wrote; if they are data, also how to allow a test of the
+    project to write them."""
     said = f"it wrote files of tests while it ran, which nothing may, even where it puts them back: {name_some(paths)}"
     if any(_PROGRAMS.search(path) or is_locked_file(PurePosixPath(path).name) for path in paths):
         return said
@@ -136,7 +138,7 @@ def _is_test(path: str, before: TestFiles, is_locked: Callable[[str], bool], ign
 
 
 def _source_of(path: str) -> str | None:
-    """Returns the source that bytecode stands for; None for what is no bytecode."""
+    """Returns the path of the source that a bytecode file was compiled from, or None if the file is no bytecode."""
     here = PurePosixPath(path)
     found = _COMPILED.match(here.name)
     if found is None:

@@ -1,5 +1,5 @@
-"""What a test is made of (FLW-04): in Python its function, and what that and its decorators name in the file; in
-languages that are read as lines its own, and what these name in the file.
+"""Finds what a test is made of (FLW-04): in Python its function, with all definitions of the file that it or its
+decorators name; in other languages, which are read as lines, its lines, with all blocks of the file that these name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 def python_pieces(
     text: str, leaf: str, classes: tuple[str, ...] | None = None
 ) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """Yields the syntax trees that each function of a name is made of, and the names of files in these; with `classes`
-    only functions that stand in just these.
+    """Yields for each function named `leaf` the syntax trees that it is made of, and the file names that they mention;
+    with `classes` only for functions in exactly these classes.
     """
     known = _python_definitions(text)
     for test in known.get(leaf, ()):
@@ -30,7 +30,7 @@ def python_pieces(
 
 @lru_cache(maxsize=64)
 def whole_python(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    """Returns the syntax tree of all of a text, and the names of files in it; None where it cannot be read."""
+    """Returns the syntax tree of a whole text, and the file names that it mentions, or None if it cannot be parsed."""
     try:
         tree = ast.parse(text)
         return frozenset({ast.dump(tree)}), frozenset(_files_named(tree))
@@ -40,8 +40,8 @@ def whole_python(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
 
 @dataclass(frozen=True, slots=True)
 class _PythonDefinition:
-    """What a name stands for: its syntax tree, which knows of no comment and no layout, and what that mentions; and the
-    classes that it stands in.
+    """A definition of a name: the classes that contain it, its syntax tree, which is independent of comments and
+    layout, and the names and file names that the tree mentions.
     """
 
     name: str
@@ -65,8 +65,8 @@ def _python_definitions(text: str) -> Mapping[str, tuple[_PythonDefinition, ...]
 
 
 def _statements(parent: ast.AST, classes: tuple[str, ...] = ()) -> Iterator[tuple[ast.stmt, tuple[str, ...]]]:
-    """Yields the statements of a module or class with the classes that each stands in, those below conditions and the
-    like too, and of no function.
+    """Yields the statements of a module or class, each with the classes that contain it, also those inside conditions
+    and other compound statements, but not those inside functions.
     """
     for node in ast.iter_child_nodes(parent):
         if isinstance(node, ast.stmt):
@@ -124,32 +124,32 @@ _WORD = re.compile(r"\w+")
 _FILE = re.compile(r"(?<![\w.-])[\w.-]+\.\w+")
 _COMMENT = ("//", "/*", "*")
 MOST_LOOKED_AT = 200_000
-"""Lines that are looked at, each as often as it is, for one test. Of a file in which that is not enough a test is all
-of it: then whatever is changed there changes the test."""
+"""How many lines are read for the tests of one name, repeated reads counted. If that is not enough for a file, the test
+is taken to be the whole file, so that any change of the file changes the test."""
 
 
 class _TooManyError(Exception):
-    """More lines would have to be looked at."""
+    """More lines would have to be read than allowed."""
 
 
 @dataclass(slots=True)
 class _Lines:
-    """The lines of a file, and how many may still be looked at."""
+    """The lines of a file, and how many may still be read."""
 
     all: list[str]
     left: int = MOST_LOOKED_AT
 
     def look(self, count: int) -> None:
-        """Counts lines before they are looked at. Raises _TooManyError."""
+        """Counts lines before they are read. Raises _TooManyError if there are too many."""
         self.left -= count
         if self.left < 0:
             raise _TooManyError
 
 
 def text_pieces(text: str, leaf: str, titles: tuple[str, ...] = ()) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """Yields the blocks that each block which makes a test of a name is made of, and the names of files in these.
+    """Yields for each block that defines a test named `leaf` the blocks that it is made of, and the file names in them.
 
-    It stands below lines that name the `titles`.
+    The lines above the test that contain it have to name all of the `titles`.
     """
     lines = _Lines(text.splitlines())
     quoted = re.escape(leaf)
@@ -163,9 +163,9 @@ def text_pieces(text: str, leaf: str, titles: tuple[str, ...] = ()) -> Iterator[
 
 
 def loose_text_pieces(text: str, leaf: str, *, named_by_table: bool) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
-    """Yields what `text_pieces` does of each block that names the test, whatever it says of it.
+    """Yields the same as `text_pieces` for each block that mentions the test's name in any way.
 
-    With `named_by_table` a test whose name stands nowhere is one that the file makes of a table: it is the whole file.
+    With `named_by_table`, if the name is nowhere, the file makes the test from a table, and the test is the whole file.
     """
     lines = _Lines(text.splitlines())
     named = re.compile(rf"(?<!\w){re.escape(leaf)}(?!\w)")
@@ -188,7 +188,7 @@ def _whole(lines: _Lines) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _is_below(lines: _Lines, start: int, titles: tuple[str, ...]) -> bool:
-    """Tells whether the lines that a line stands below name all of the titles."""
+    """Returns whether a line and the less indented lines that contain it name all of the titles."""
     lines.look(start)
     depth, above = _indent(lines.all[start]), [lines.all[start]]
     for line in reversed(lines.all[:start]):
@@ -200,7 +200,7 @@ def _is_below(lines: _Lines, start: int, titles: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A line that gives something a name, and how deep it stands."""
+    """A line that defines a name, and its indentation."""
 
     start: int
     indent: int
@@ -216,7 +216,8 @@ def _definitions(text: str) -> Mapping[str, tuple[_Definition, ...]]:
 
 
 def _reached_from(test: int, lines: _Lines, known: Mapping[str, tuple[_Definition, ...]]) -> set[str]:
-    """Returns the texts of a block and of those that it names: what stands deeper than it is another's own."""
+    """Returns the texts of a block and of all blocks that it names, directly or not, except definitions that are
+    indented deeper than the block, because those belong to other blocks."""
     deepest = _indent(lines.all[test])
     reached, open_ = {test: _block(lines, test)}, [test]
     while open_:
@@ -230,8 +231,8 @@ def _reached_from(test: int, lines: _Lines, known: Mapping[str, tuple[_Definitio
 
 
 def _block(lines: _Lines, start: int) -> str:
-    """Returns the lines from one down to the first that is indented no deeper, that one only where it closes the block,
-    with the attributes of Rust's above it; no comments."""
+    """Returns the block that begins at a line: Rust attributes above it, the line, all deeper lines that follow, and
+    the next line if it closes the block; without comments."""
     first = start
     while first > 0 and lines.all[first - 1].strip().startswith("#["):
         first -= 1

@@ -1,8 +1,9 @@
-"""What a test is made of, in the texts of a workspace's tests: by this a changed test is told from an old one (FLW-04).
+"""Finds what a test is made of, in the texts of a workspace's test files, to tell a changed test from an old one
+(FLW-04).
 
-That is the test itself, what it names in the same file, such as tables and helpers, and the files of data that these
-or its parameters name. A namesake in another class, file or package is another test. One whose name stands nowhere is
-made of data: it is all of its file, and the data that this names.
+A test is made of itself, of what it names in the same file, such as tables and helpers, and of the data files that
+these or its parameters name. A test of the same name in another class, file or package is another test. A test whose
+name is nowhere is made from data: it is its whole file, with the data files that the file names.
 """
 
 from __future__ import annotations
@@ -20,44 +21,45 @@ Pieces: TypeAlias = frozenset[str]
 _GO_TEST = re.compile(r"\.((?:Test|Fuzz|Example)\w*)(?:/|$)")
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)
 _CASE = re.compile(r"^(\w+(?:::\w+)*)::case_\d+(?:_\w+)?$")
-"""A row of rstest's table, which adds to the name of its test."""
+"""Matches the id of a row in an rstest table, which is the test's name with a suffix."""
 _NAMES_FILE = re.compile(r"(.+?\.py)::|(.+?) > ")
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A test by its id, as the runner gives it, and the files that it can be in."""
+    """A test, given by its id as the runner reports it, and the files that may contain it."""
 
     test_id: str
     files: tuple[str, ...]
 
     @property
     def leaf(self) -> str:
-        """Its own name."""
+        """The test's own name."""
         return leaf_of(self.test_id)
 
     @property
     def parameters(self) -> frozenset[str]:
-        """The names of files that its parameters may be, as pytest puts them into its id."""
+        """The file names that the test's parameters may be, as pytest puts parameters into the id."""
         given = self.test_id.partition("[")[2].removesuffix("]") if "::" in self.test_id else ""
         return frozenset(PurePosixPath(each).name for each in (given, *given.split("-")) if each)
 
     def is_there(self, texts: Mapping[str, str]) -> bool:
-        """Tells whether a file says that there is this very test."""
+        """Returns whether one of its files defines exactly this test."""
         return any(found for path in self.files for found in _exactly(texts, path, self))
 
     def found_in(self, texts: Mapping[str, str]) -> frozenset[str]:
-        """Returns the files that say what the test is made of: those it can be in, else any it may inherit from."""
+        """Returns the files that define the test: its own files, else files that it may inherit from, else the file and
+        data that make it."""
         exactly = frozenset(path for path in self.files for _ in _exactly(texts, path, self))
         loosely = exactly or frozenset(path for path in self._may_be_in(texts) for _ in _loosely(texts, path, self))
         return loosely or self._made_in(texts)
 
     def is_made(self, texts: Mapping[str, str]) -> bool:
-        """Tells whether its file makes the test of data: its name stands nowhere."""
+        """Returns whether its file makes the test from data, because its name is nowhere."""
         return not self._all(texts, exact=False) and bool(self._made(texts))
 
     def is_new(self, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
-        """Tells whether what the test is made of is there now, and was not before."""
+        """Returns whether the test exists now, and was made of something else, or did not exist, before."""
         if exactly := self._all(now, exact=True):
             return exactly.isdisjoint(self._all(before, exact=True))
         if loosely := self._all(now, exact=False):
@@ -83,18 +85,19 @@ class Named:
 
     def _may_be_in(self, texts: Mapping[str, str]) -> Iterable[str]:
         is_there = " > " in self.test_id or any(self.leaf in texts.get(path, "") for path in self.files)
-        # What a class inherits may stand in any other file.
+        # A test that a class inherits may be in any other file.
         return self.files if is_there else texts
 
 
 def name_test(test_id: str, told: str | None, texts: Mapping[str, str]) -> Named:
-    """Returns where a test of that id can be; `told` is the file that the runner names for it, if it does."""
+    """Returns the test of this id with the files that may contain it; `told` is the file named by the runner, if
+    any."""
     return Named(test_id, tuple(_files_of(test_id, told, texts)))
 
 
 def leaf_of(test_id: str) -> str:
-    """Returns a test's own name: of pytest's `a.py::C::test_x[1]`, Vitest's `a.ts > adds`, Go's `pkg.TestX/sub`,
-    Cargo's `m::x` or unittest's `m.C.test_x`.
+    """Returns a test's own name from its id: pytest's `a.py::C::test_x[1]`, Vitest's `a.ts > adds`, Go's
+    `pkg.TestX/sub`, Cargo's `m::x` or unittest's `m.C.test_x`.
     """
     if " > " in test_id:
         return test_id.rpartition(" > ")[2]
@@ -106,8 +109,7 @@ def leaf_of(test_id: str) -> str:
 
 
 def whole_of(test_id: str) -> str:
-    """Returns the id without parameters of pytest's, subtests of Go's and cases of rstest's: there may be others each
-    time."""
+    """Returns the id without pytest's parameters, Go's subtests and rstest's cases, which may differ in each run."""
     if " > " in test_id:
         return test_id
     if "::" in test_id:
@@ -129,7 +131,7 @@ def _files_of(test_id: str, told: str | None, texts: Mapping[str, str]) -> Itera
 
 
 def _go_folder(package: str, texts: Mapping[str, str]) -> str | None:
-    """Returns the folder of a package of Go's, whose name begins with that of its module, or the module's folder."""
+    """Returns the folder of a Go package, whose name begins with its module's name, or None if no module is found."""
     for path, text in texts.items():
         if PurePosixPath(path).name == "go.mod" and (module := _GO_MODULE.search(text)) is not None:
             top = str(PurePosixPath(path).parent)
@@ -140,7 +142,7 @@ def _go_folder(package: str, texts: Mapping[str, str]) -> str | None:
 
 
 def _classes_in(test_id: str, path: str) -> tuple[str, ...] | None:
-    """Returns the classes that a test of unittest's stands in; None where it is in another file than this one."""
+    """Returns the classes that contain a unittest test, or None if the test is in another file."""
     parts = test_id.partition(" ")[0].replace("/", ".").split(".")
     module = path.removesuffix(".py").replace("/", ".")
     for end in range(len(parts) - 1, 0, -1):
@@ -176,7 +178,8 @@ def _with_data(texts: Mapping[str, str], path: str, parts: Pieces, names: frozen
 
 
 def _data(texts: Mapping[str, str], path: str, names: frozenset[str]) -> frozenset[str]:
-    """Returns the other files of these names; one that is not of the language, also where its suffix is left out."""
+    """Returns the other files that have one of these names; a file with another suffix than the test's file also
+    matches by its name without the suffix."""
     code, others = PurePosixPath(path).suffix, (PurePosixPath(other) for other in texts if other != path)
     return frozenset(
         str(other) for other in others if other.name in names or (other.suffix != code and other.stem in names)

@@ -1,10 +1,10 @@
-"""What proves a failing test and, later, a passing one: runs of tests judged without looking at the disk (FLW-04).
+"""Judges which runs of tests prove a failing test and, later, a passing one, without reading the disk (FLW-04).
 
-RED is a new or changed test that ran and failed by an assertion, or where none did, one that no agent wrote. GREEN is
-a run of all tests in which those passed, no test file is another than then, nothing fails that did not fail before, and
-what passed then passes still.
+RED is a new or changed test that ran and failed by an assertion, or if there is none, a failing test that no agent
+wrote. GREEN is a run of all tests in which those tests passed, all test files are as they were then, nothing fails that
+did not fail before, and everything that passed then still passes.
 
-What a `conftest.py` holds besides fixtures that tests share: hooks, by which it could say how tests end (FLW-04).
+Also finds what a `conftest.py` holds besides fixtures, such as hooks, by which it could change how tests end (FLW-04).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 @dataclass(frozen=True, slots=True)
 class TestCase:
     """One test of a run: its id as the runner gives it, how it ended, whether an assertion failed in it, the file that
-    is told of it, and what would help, where what broke says so.
+    the runner names for it, and advice, if the error suggests what would help.
     """
 
     __test__ = False
@@ -48,8 +48,8 @@ class TestCase:
 class TestRun:
     """A run of tests. `whole`: all of the project's tests were to run. `doubt` says why its report is not believed.
 
-    `untold` are how many tests the runner meant to run of which no end is told, and `unmet` says what the project wants
-    of a run besides that its tests pass, and did not get.
+    `untold` is how many tests the runner was to run without reporting how they ended. `unmet` says what else the
+    project demands of a run, besides passing tests, that this run did not meet.
     """
 
     __test__ = False
@@ -86,18 +86,18 @@ class TestFiles:
 
     @property
     def digest(self) -> str:
-        """What these files and no others have: the digest of their listing."""
+        """The digest of their listing, which identifies exactly these files."""
         return digest_bytes(self.listing)
 
     def differing(self, other: TestFiles) -> tuple[str, ...]:
-        """Returns the paths that are not the same in the other ones."""
+        """Returns the paths whose text differs in `other`, or that only one of the two has, sorted."""
         paths = {*self.texts, *other.texts}
         return tuple(sorted(path for path in paths if self.digests.get(path) != other.digests.get(path)))
 
 
 @dataclass(frozen=True, slots=True)
 class AgentChange:
-    """A change that a session of the agent made to a file: its text before and afterwards, "" for no file."""
+    """A change that a session of the agent made to a file: its text before and after, "" if there was no file."""
 
     path: str
     before: str
@@ -106,27 +106,27 @@ class AgentChange:
 
 @dataclass(frozen=True, slots=True)
 class AgentWork:
-    """What all sessions of the agent are known to have changed in files of tests. `doubt` says why not all is: then
-    no test is taken for the person's.
+    """What all sessions of the agent are known to have changed in test files. `doubt` says why not every change is
+    known; then no test is taken for the person's.
     """
 
     changes: tuple[AgentChange, ...] = ()
     doubt: str = ""
 
     def touched(self, path: str) -> bool:
-        """Tells whether an agent may have written the file."""
+        """Returns whether an agent may have written the file."""
         return bool(self.doubt) or any(change.path == path for change in self.changes)
 
 
 NOBODY_KNOWS = AgentWork(doubt="sessions are not saved here")
-"""The work of agents of whom nothing is kept."""
+"""The work of agents whose sessions are not saved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Red:
     """What a failing run proves: the tests that failed as they should, all that failed, the test files as they were.
 
-    `since` names the last change that the session had made by then, `passing` says which tests passed beside them.
+    `since` names the last change that the session had made by then; `passing` are the tests that passed in that run.
     """
 
     proven: frozenset[str]
@@ -138,7 +138,7 @@ class Red:
 
 @dataclass(frozen=True, slots=True)
 class NotProven:
-    """Why a run proves nothing, in words for whoever ran it."""
+    """Why a run proves nothing, in words for the model or person who ran it."""
 
     why: str
 
@@ -152,8 +152,8 @@ def prove_red(
 ) -> Red | NotProven:
     """Judges a run in `test_writing`: `before` are the test files when the plan was complete (FLW-04).
 
-    A test that no change of the agent's `work` brought in is the person's. `committed` are the test files as the last
-    commit has them, None where nobody knows.
+    A test that no change in the agent's `work` brought in is the person's. `committed` are the test files as the last
+    commit has them, or None if that is not known.
     """
     doubted = f"the run is not believed: {run.doubt}" if run.doubt else _more_than_fixtures(before, now, work)
     if doubted:
@@ -180,7 +180,7 @@ def _why_not_red(
     work: AgentWork,
     committed: Mapping[str, str] | None,
 ) -> str:
-    """Says why none of the tests that failed counts, and what would."""
+    """Returns in words why none of the failed tests counts, and what would count."""
     doubt = f" (whose they are is not known: {work.doubt})" if work.doubt else ""
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     broken = [case for case in failed if _is_unimported(case, now, committed)]
@@ -199,7 +199,8 @@ def _why_not_red(
 
 
 def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> str:
-    """Says which `conftest.py` that an agent has written does more than share fixtures; empty for none."""
+    """Returns a sentence that names a `conftest.py` which an agent wrote and which does more than share fixtures; empty
+    if there is none."""
     for path in before.differing(now):
         is_own = path in now.texts and work.touched(path)
         if is_own and PurePosixPath(path).name == "conftest.py" and (more := beyond_fixtures(now.texts[path])):
@@ -216,12 +217,13 @@ def _of_person(
     *,
     takes_old: bool = True,
 ) -> list[TestCase]:
-    """Returns the tests that the person wrote and hands over: those that they have not committed, else, where it
-    `takes_old`, any that failed by an assertion. What was committed may fail for want of a network or by chance, and
-    nobody means it.
+    """Returns the failed tests that the person wrote and hands over as the task: those not yet committed; else, if
+    `takes_old`, those that failed by an assertion. Nobody may have meant a committed test to fail, because it can fail
+    without a network or by chance.
 
-    Of these, those that failed by an assertion, else those that ran and broke, in files that no agent changed: no model
-    made these break to open a gate. One that misses a module may want what no code here brings.
+    Tests that failed by an assertion come first, else those that broke in files that no agent changed, because no model
+    made these break in order to open the gate. A test that broke with advice, such as for a missing module, does not
+    count, because no code of the project may be able to repair it.
     """
     if work.doubt:
         return []
@@ -231,7 +233,7 @@ def _of_person(
     for change in work.changes:
         theirs = [(case, test, files) for case, test, files in theirs if not _brought(change, test, files, now)]
     asserted = [case for case, _, _ in theirs if case.by_assertion]
-    # A hook that a model wrote beside a test may break it.
+    # A hook that a model wrote in a test's file may break the test.
     untouched = [case for case, _, files in theirs if not any(change.path in files for change in work.changes)]
     if committed is None:
         return asserted or untouched
@@ -242,8 +244,8 @@ def _of_person(
 
 
 def _is_unimported(case: TestCase, now: TestFiles, committed: Mapping[str, str] | None) -> bool:
-    """Tells whether it is a file that broke before any test in it ran, and that is not as it was committed: the person
-    means that one, and it has not run.
+    """Returns whether the case is a whole file that broke before any of its tests ran, and that differs from the
+    committed one: the person means this file, but its tests have not run.
     """
     path = case.id if case.id in now.texts else None
     is_other = committed is not None and path is not None and committed.get(path) != now.texts[path]
@@ -251,7 +253,7 @@ def _is_unimported(case: TestCase, now: TestFiles, committed: Mapping[str, str] 
 
 
 def _brought(change: AgentChange, test: Named, files: frozenset[str], now: TestFiles) -> bool:
-    """Tells whether a change brought in the test as it is now: it is there behind the change, and was not before."""
+    """Returns whether a change brought in the test as it is now: the test exists after the change and not before it."""
     if change.path not in files:
         return False
     before, after = ({**now.texts, change.path: text} for text in (change.before, change.after))
@@ -259,8 +261,8 @@ def _brought(change: AgentChange, test: Named, files: frozenset[str], now: TestF
 
 
 def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
-    """Judges a run in `validating`; None where all is as it has to be."""
-    if not run.whole:  # such a run may end badly for no other reason, as where the project wants all lines to run
+    """Judges a run in `validating`; returns None if it proves that the work is done."""
+    if not run.whole:  # say this first: such a run may fail only because a part of the tests does not run all lines
         return NotProven(ONLY_ALL)
     if run.doubt:
         return NotProven(f"the run is not believed: {run.doubt}")
@@ -280,7 +282,7 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
 
 
 def failing_again(run: TestRun, red: Red | None) -> tuple[str, ...]:
-    """Returns the tests of a run that fail though they passed before, over files that are the same: such a pass was by
+    """Returns the tests of a run that fail although they passed before with the same files, so that the pass was by
     chance.
     """
     known = red.failing - red.proven if red else frozenset[str]()
@@ -289,8 +291,8 @@ def failing_again(run: TestRun, red: Red | None) -> tuple[str, ...]:
 
 
 def prove_passing(run: TestRun, *, of_all: bool = False) -> NotProven | None:
-    """Judges a run where nothing had to fail first: there are tests, and every one that ran passed; `of_all`: it has to
-    be of all tests.
+    """Judges a run before which no test had to fail; returns None if there are tests, and every one that ran passed.
+    With `of_all` it has to be a run of all tests.
     """
     if of_all and not run.whole:
         return NotProven(ONLY_ALL)
@@ -309,7 +311,7 @@ def _all_told(run: TestRun) -> NotProven | None:
 
 
 def _passed(run: TestRun) -> set[str]:
-    """Returns the tests that passed, and of several with one id only where all of them did."""
+    """Returns the ids of the tests that passed; an id that several tests have only if all of them passed."""
     endings: dict[str, set[Ending]] = {}
     for case in run.cases:
         endings.setdefault(case.id, set()).add(case.ending)
@@ -317,9 +319,9 @@ def _passed(run: TestRun) -> set[str]:
 
 
 def _none_lost(red: Red, run: TestRun) -> NotProven | None:
-    """Judges what passed when others failed: it may not be skipped or gone while the locked files have it.
+    """Judges the tests that passed when others failed: none may be skipped or gone while the locked files have it.
 
-    Of a test with parameters one that passes is enough: which there are may follow from the code.
+    For a test with parameters it is enough that one passes, because the code may decide which parameters there are.
     """
     now, texts = {whole_of(test) for test in _passed(run)}, red.locked.texts
     gone = sorted(test for test in red.passing if whole_of(test) not in now)
@@ -336,18 +338,18 @@ def _ids(cases: Iterable[TestCase]) -> frozenset[str]:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Returns names in words, the first few of many."""
+    """Returns the names as a phrase; of many only the first few, and how many more there are."""
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 
 
 _HOOK = "pytest_"
 _REACHES = frozenset({"globals", "locals", "vars", "setattr", "exec", "eval", "compile", "__import__"})
-"""Calls by which a module gets names that its text does not show."""
+"""Calls by which a module can define names that its text does not show."""
 
 
 def beyond_fixtures(text: str) -> tuple[str, ...]:
-    """Returns the names in a `conftest.py` by which it may do more than share fixtures; none where it does not."""
+    """Returns the names by which a `conftest.py` may do more than share fixtures; none if it does not."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

@@ -1,8 +1,8 @@
-"""The folders of the host that a command sees, each behind an overlay of its own (BOX-11).
+"""Puts each folder of the host that a command sees behind an overlay of its own (BOX-11).
 
-A socket of the host that lies in one of them can be connected to even where it is mounted read-only. Behind an overlay
-it has another inode, by which the kernel finds nobody who listens. So a command whose every folder is behind one may
-have UNIX sockets: those that it makes itself are found, and no other.
+A command can connect to a socket of the host in such a folder, even if the folder is mounted read-only. Behind an
+overlay the socket has another inode, for which the kernel finds no listener. So a command may have UNIX sockets if all
+folders that it sees are behind overlays: it reaches the sockets that it makes itself, and no others.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def foreign_folders(workspace: Path, shown: Iterable[ReadOnlyMount]) -> frozenset[str] | None:
-    """Returns the folders of the host that a command sees beside its workspace; None where an overlay over one of them
-    would not show all that is there, as another file system is mounted inside. Looks at what exists.
+    """Returns the folders of the host that a command sees besides its workspace, or None if overlays could not show all
+    of them: another file system is mounted inside one, or a file is mounted in the workspace. Looks at which exist.
     """
     system = [folder for folder in map(Path, SYSTEM_FOLDERS) if folder.is_dir() and not folder.is_symlink()]
     named = [each.source for each in shown if each.source.is_dir()]
@@ -39,7 +39,7 @@ def foreign_folders(workspace: Path, shown: Iterable[ReadOnlyMount]) -> frozense
 
 
 def make_stand_ins(layer: Layer, folders: Iterable[str]) -> dict[str, str]:
-    """Prepares an overlay for each folder, and returns where it is found once it is mounted. Raises OSError."""
+    """Prepares an overlay for each folder, and returns by folder where it will be mounted. Raises OSError."""
     (layer.folder / "empty").mkdir(mode=0o700)
     places: dict[str, str] = {}
     for number, folder in enumerate(sorted(folders)):
@@ -51,7 +51,7 @@ def make_stand_ins(layer: Layer, folders: Iterable[str]) -> dict[str, str]:
 
 
 def mounts_below(folder: Path) -> Iterator[Path]:
-    """Yields where other file systems are mounted inside a folder: a layer over it does not show them."""
+    """Yields the places inside a folder at which other file systems are mounted; a layer over it does not show them."""
     return (place for place in _mounts() if _is_inside(place, folder))
 
 

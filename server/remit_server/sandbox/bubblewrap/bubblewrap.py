@@ -1,6 +1,6 @@
 """Namespaces with seccomp and limits: the default sandbox on Linux (BOX-02).
 
-bwrap(1) builds them, or where it is not there a launcher of ours, from the same options (BOX-12).
+bwrap(1) builds the namespaces; where it is not installed, our launcher builds them from the same options (BOX-12).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from remit_server.uninterrupted import finish_uninterrupted, lent
 _PROBE_S = 20.0
 _KILLED = 137
 _WATCH_BACKGROUND_S = 1.0
-"""What goes on for hours is looked at less often: each look reads of all processes of the machine."""
+"""A background command runs for hours and is checked less often, because each check reads all processes' status."""
 _LAYER = (
     'mount -t overlay overlay -o "lowerdir=$layer/lower,upperdir=$layer/upper,workdir=$layer/work,userxattr" '
     '"$layer/merged" || exit; '
@@ -61,9 +61,10 @@ _LAYER = (
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """What builds the namespaces: `argv` begins a command line with a layer or without one, and takes bwrap's options.
+    """What builds the namespaces: `argv` returns the beginning of its command line, for a layer or for none; bwrap's
+    options follow. `programs` must be installed.
 
-    It reports as bwrap does, and says `bwrap: …` where it fails.
+    The builder reports as bwrap does, and prints `bwrap: …` if it fails.
     """
 
     runtime: RuntimeName
@@ -73,9 +74,9 @@ class Builder:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the trial came to: `area` is where layers lie, `bounds` whether bwrap may write the bound of processes.
+    """The trial's result: `area` is the folder in which layers lie, `bounds` whether bwrap can write `kernel.pid_max`.
 
-    `apart`: sockets of the host are out of reach behind overlays, over the folders that were tried.
+    `apart`: the host's sockets are out of reach if the folders that were tried are behind overlays.
     """
 
     isolation: Isolation
@@ -85,10 +86,10 @@ class _Found:
 
 
 class Bubblewrap:
-    """Runs each command in namespaces of its own: no network but a proxy's, no capabilities, what it writes kept apart.
+    """Runs each command in namespaces of its own: no network but a proxy's, no capabilities, writes to a layer.
 
-    Its own programs come from nowhere below `workspace`: whoever has activated a virtual environment there has a folder
-    of it in PATH.
+    The programs that build the sandbox are never taken from below `workspace`, although PATH has a folder there when a
+    virtual environment of the workspace is active.
     """
 
     def __init__(
@@ -101,15 +102,15 @@ class Bubblewrap:
 
     @property
     def name(self) -> RuntimeName:
-        """Which builder this is."""
+        """The builder's runtime, `bubblewrap` or `landlock`."""
         return self._builder.runtime
 
     def isolation(self) -> Isolation:
-        """Returns what isolates here, found out by one real run in this process."""
+        """Returns what this sandbox gives here, found by real runs once in this process."""
         return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        """Runs the command until it ends, passes a limit, or is cancelled. Raises ToolError (`sandbox_unavailable`)."""
         found = await self._tried.find()
         require_isolation(found.isolation, spec)
         try:
@@ -122,7 +123,7 @@ class Bubblewrap:
         return command_output(ended, left, written)
 
     def start_rules(self, program: bytes) -> RuleStart:
-        """Returns how rules begin. Raises OSError, and ImportError or RuntimeError without libseccomp."""
+        """Returns how to start the rules. Raises OSError, and ImportError or RuntimeError without libseccomp."""
         rules = memory_file(single_process_filter())
         text = memory_file(program)
         argv = (*self._builder.argv(None), "--seccomp", str(rules), *policy_options(text))
@@ -151,7 +152,7 @@ class Bubblewrap:
             try:
                 ended = await self._contained(trial, bounds=bounds)
                 if ended.exit_code != 0 and bounds:
-                    # It may be the bound that this system does not let bwrap write.
+                    # This system may not let bwrap write `kernel.pid_max`, so try again without it.
                     bounds = False
                     ended = await self._contained(trial, bounds=bounds)
             except OSError as error:
@@ -164,7 +165,7 @@ class Bubblewrap:
         return _Found(replace(isolation, processes=bound), area, bounds=bounds)
 
     async def _area_for_layers(self, trial: CommandSpec, *, bounds: bool) -> Path | None:
-        """Returns the first folder in which a layer's parts may lie: it must not be part of an overlay itself."""
+        """Returns the first folder in which a layer works, or None; a folder that is in an overlay itself cannot."""
         for area in (Path(tempfile.gettempdir()), Path("/dev/shm")):  # noqa: S108  a private folder is made in it
             with contextlib.suppress(OSError):
                 clear_leftovers(area)
@@ -180,8 +181,8 @@ class Bubblewrap:
     async def _layered(
         self, spec: CommandSpec, found: _Found, progress: Progress | None
     ) -> tuple[ProcessResult, tuple[LayerChange, ...], tuple[str, ...]]:
-        """Run it with a layer over the workspace, where there can be one; and what is then changed in it, and what was
-        written. Raises OSError.
+        """Runs the command, with a layer over the workspace if it writes and there can be one. Returns its result, the
+        changes in the layer, and the paths written there. Raises OSError, and ToolError as `_with_scratch` does.
         """
         if spec.scratch:
             return await self._with_scratch(spec, found, progress), (), ()
@@ -195,7 +196,7 @@ class Bubblewrap:
             return ended, changes, await asyncio.to_thread(layer.written)
 
     async def _with_scratch(self, spec: CommandSpec, found: _Found, progress: Progress | None) -> ProcessResult:
-        """Run it with folders that it may write to, and throw away what it wrote. Raises OSError, ToolError."""
+        """Runs the command with its scratch folders, and throws away what it wrote. Raises OSError and ToolError."""
         if found.area is None:
             why = "there is no folder in which what a command writes could lie"
             raise no_sandbox(Isolation("bubblewrap", False, why, "start it without folders that it may write to"))
@@ -204,11 +205,11 @@ class Bubblewrap:
             return await self._contained(spec, progress, layer=layer, bounds=found.bounds)
 
     async def _stand_ins(self, spec: CommandSpec, found: _Found, layer: Layer) -> dict[str, str] | None:
-        """Returns what is shown in place of the host's folders, so that a command may have UNIX sockets; None where it
-        may not.
+        """Returns the overlays that are shown in place of the host's folders, so that the command may have UNIX
+        sockets; None if it may not.
 
-        Whether they keep sockets apart is tried once in this process for the same folders; after a failure, again in a
-        minute.
+        Whether overlays keep the host's sockets out of reach is tried once in this process for the same folders; after
+        a failure, again in a minute.
         """
         if spec.alone or TEMPLATES[spec.template].seccomp != "standard":
             return None
@@ -218,11 +219,11 @@ class Bubblewrap:
         tried = await find_once(here, partial(self._try_apart, spec, found, folders), lambda each: each.apart)
         if not tried.apart:
             return None
-        # To its end: a thread that goes on after a cancellation would fill a layer that is being removed.
+        # Uninterrupted, because a thread that goes on after a cancellation would fill a layer that is being removed.
         return await finish_uninterrupted(asyncio.to_thread(make_stand_ins, layer, folders))
 
     async def _try_apart(self, spec: CommandSpec, found: _Found, folders: frozenset[str]) -> _Found:
-        """Attacks a socket of ours from a command that has UNIX sockets, with all that this one would be shown."""
+        """Tries to reach a socket of the server from a command that has UNIX sockets and sees all that `spec` would."""
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder, contextlib.suppress(OSError):
             here = Path(folder)
             python = runtime_folders()
@@ -307,7 +308,7 @@ class Bubblewrap:
             progress=progress,
             layer=None if layer is None else layer.scratch if spec.scratch else layer.upper,
             as_root=os.geteuid() == 0,
-            # It has half the mounts of a machine, and bwrap reads the table of all for each that it makes.
+            # /sys has half the mounts of a machine, and for each mount that bwrap makes it reads the table of all.
             unseen=() if control else ("/sys",),
             freezer=spec.freezer,
             begun=partial(_begin, (door.begin, end.begin, spec.begun)),
@@ -329,8 +330,8 @@ class Bubblewrap:
 
 @asynccontextmanager
 async def open_control_group(template: Template) -> AsyncGenerator[ControlGroup | None]:
-    """Yields a control group for one command, gone with it; None where this user can make none, which takes no
-    thread."""
+    """Yields a control group for one command, which is removed on exit; None if this user can make none, which is found
+    out without a thread."""
     groups = find_parents()
     if not groups:
         yield None
@@ -345,7 +346,8 @@ def _require_group(control: ControlGroup | None) -> None:
 
 
 def _first_options(layer: Layer | None) -> tuple[str, ...]:
-    """Returns what happens in a mount namespace of our own before bwrap starts there; nothing without a layer."""
+    """Returns the words that mount the layer's overlays in a new mount namespace and then start bwrap in it; nothing
+    without a layer."""
     if layer is None:
         return ()
     own = () if os.geteuid() == 0 else ("--user", "--map-root-user")
@@ -374,7 +376,7 @@ def _launcher_argv(layer: Layer | None) -> tuple[str, ...]:
 
 
 def program_of_ours(name: str) -> tuple[str, ...]:
-    """Returns how a program of this package begins: isolated, with the standard library and nothing that is beside."""
+    """Returns how to start a program of this package: an isolated Python, with the standard library and Remit alone."""
     code = f"import sys; sys.path.append(sys.argv.pop(1)); from remit_server.sandbox.{name} import main; "
     packages = str(Path(remit_server.__file__).parents[1])
     return (str(runtime_folders()[0]), "-I", "-S", "-B", "-c", f"{code}sys.exit(main(sys.argv[1:]))", packages)
@@ -385,9 +387,11 @@ LAUNCHER = Builder("landlock", (), _launcher_argv)
 
 
 def make_hold() -> tuple[socket.socket, int]:
-    """Returns a socket of ours, and the descriptor at which bwrap waits for a message to it before the command begins.
+    """Returns a socket of ours, and the descriptor at which bwrap waits for a message from it before the command
+    begins.
 
-    Datagrams, for they have no end: it must not begin either when the server dies before the limits are set.
+    They are datagram sockets, which signal no end of file: if the server dies before the limits are set, the command
+    must not begin.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     return ours, theirs.detach()
@@ -395,7 +399,7 @@ def make_hold() -> tuple[socket.socket, int]:
 
 @asynccontextmanager
 async def open_proxy(spec: CommandSpec, shown: tuple[ReadOnlyMount, ...] = ()) -> AsyncGenerator[ProxyEndpoint]:
-    """Yields the way in and out of a command that may reach something, or is to be reached."""
+    """Yields what the sandbox needs for a command's doors; `NO_ENDPOINT` for a command without any."""
     async with open_doors(spec) as doors:
         if doors is None:
             yield NO_ENDPOINT
@@ -411,13 +415,14 @@ def _begin(told: tuple[Callable[[int], None] | None, ...], first: int) -> None:
 
 
 def with_reason(ended: ProcessResult, control: ControlGroup | None) -> ProcessResult:
-    """Returns how a command ended, by its control group where that is what ended it."""
+    """Returns how a command ended, with the reason from its control group if the kernel killed something in it."""
     why = control.stopped() if control and ended.exit_code == _KILLED else None
     return replace(ended, exit_code=None, stopped=why) if why else ended
 
 
 def with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:
-    """127 where there is no such program and 126 where it cannot be started, of which bwrap reports no code."""
+    """Returns the result with exit code 127 if there is no such program, or 126 if it cannot be started, because bwrap
+    reports no exit code for these."""
     said = last_line(ended.stderr.value())
     if not (has_never_begun(ended) and said.startswith(f"bwrap: execvp {program}: ")):
         return ended
@@ -425,7 +430,7 @@ def with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:
 
 
 def _bound_name(read: ProcessResult) -> str:
-    """Returns what bounds the number of a command's processes, from a trial that read the setting inside."""
+    """Returns in words what limits the number of a command's processes, given a trial that read `kernel.pid_max`."""
     tasks = TEMPLATES["code-executor"].limits.tasks
     if find_parents():
         return f"a control group, {tasks} at most"
@@ -437,7 +442,7 @@ def _bound_name(read: ProcessResult) -> str:
 
 
 def memory_file(data: bytes) -> int:
-    """Returns a descriptor to read these bytes from."""
+    """Returns a descriptor from which these bytes can be read."""
     fd = os.memfd_create("remit")
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)

@@ -1,6 +1,6 @@
 """What a command sees: system and workspace read-only, a scratch folder, nothing else (BOX-02).
 
-What a command has of /etc: what it needs of the system's own, and accounts that are nobody's (BOX-02).
+Of /etc it sees the system's files that programs need, and made-up accounts (BOX-02).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import SCRATCH, SYSTEM_FOLDERS
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount, existing_folders, parents_of, system_options
 
-# Inside, the command is an ordinary user, whoever the server is.
+# Inside, the command is an ordinary user, also if the server runs as root.
 USER_ID = 1000
 
-# In namespaces of its own, without capabilities, dead with whoever started it.
+# The command has namespaces of its own and no capabilities, and dies together with its parent.
 CONFINED = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER_ID), "--gid", str(USER_ID)),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "remit", "--clearenv"),
 )
-# Not `kmsg`: the kernel opens it to nobody without a capability, so to no command of root's either.
+# `kmsg` is not listed, because the kernel opens it only to processes with a capability, which no command has.
 _PROC_HIDDEN = (
     *("kcore", "keys", "key-users", "kallsyms", "timer_list", "sched_debug"),
     *("kpagecount", "kpageflags", "kpagecgroup", "slabinfo"),
@@ -51,13 +51,13 @@ def bubblewrap_options(
     scratch: Mapping[Path, Path] = MappingProxyType({}),
     more: Iterable[str] = (),
 ) -> list[str]:
-    """Returns options of bwrap(1), without its program. Looks at what exists.
+    """Returns options of bwrap(1), without the program's name. Looks at which files exist.
 
-    `etc` are those for /etc; the descriptor `bound` holds how many numbers of processes there are, where that can be
-    set. `merged` is the workspace with a layer over it, to be written to; without one it is read-only. `shown` is what
-    is seen of the person's toolchains, `more` are options for what else is to be seen. `stand_ins` are the
-    overlays that are shown in place of folders of the host (`apart.py`), `scratch` those over folders of the workspace
-    that may be written to.
+    `etc` are the options for /etc. The descriptor `bound` holds the value for `kernel.pid_max`, if that can be set.
+    `merged` is the workspace with a layer over it, which the command may write to; without it the workspace is
+    read-only. `shown` are the mounts outside the workspace, such as toolchains; `more` are options for anything else.
+    `stand_ins` are the overlays shown in place of folders of the host (`apart.py`); `scratch` maps folders of the
+    workspace that the command may write to, to their overlays.
     """
     return [
         *CONFINED,
@@ -78,8 +78,8 @@ def bubblewrap_options(
 
 
 def _scratch_options(workspace: Path, limits: Limits) -> list[str]:
-    """Returns where a command may write; nothing can be mounted behind a link, so a workspace in the other place is
-    beside."""
+    """Returns options for /tmp and /var/tmp. /var/tmp is a link to /tmp, unless the workspace lies in /var/tmp, because
+    nothing can be mounted behind a link."""
     room = ("--size", str(limits.scratch_bytes), "--tmpfs")
     other = "/var/tmp"  # noqa: S108
     inside = f"{workspace}/".startswith(f"{other}/")
@@ -89,8 +89,8 @@ def _scratch_options(workspace: Path, limits: Limits) -> list[str]:
 def _toolchain_options(
     shown: Sequence[ReadOnlyMount], stand_ins: Mapping[str, str], listed: Sequence[Path]
 ) -> list[str]:
-    """Returns what is seen outside, in folders that can only be passed through, as the home is one, but for
-    `listed`."""
+    """Returns options for the mounts outside the workspace. The folders above them, such as the home, cannot be listed,
+    except those in `listed`."""
     return [
         *(
             option
@@ -103,7 +103,7 @@ def _toolchain_options(
 
 
 def _mount_options(workspace: Path, stand_ins: Mapping[str, str]) -> list[str]:
-    """Returns other file systems inside the workspace, read-only."""
+    """Returns options that mount other file systems inside the workspace read-only."""
     return [option for place in map(str, mounts_below(workspace)) for option in _bind(place, place, stand_ins)]
 
 
@@ -113,10 +113,10 @@ def _bind(source: str, place: str, stand_ins: Mapping[str, str]) -> tuple[str, s
 
 def _proc_options(bound: int | None) -> list[str]:
     setting = [] if bound is None else ["--file", str(bound), pids.SETTING]
-    # What this user may not read, a command of the same user, which has no capability, may not either.
+    # A file that this user may not read needs no cover, because the command is the same user without capabilities.
     hidden = [path for name in _PROC_HIDDEN if os.access(path := f"/proc/{name}", os.R_OK)]
     covered = (option for path in hidden for option in ("--ro-bind", os.devnull, path))
-    # Where the server is root, /proc/sys and others are its own, and writing to them needs no capability.
+    # If the server is root, /proc/sys and others belong to it, and writing to them needs no capability.
     return ["--proc", "/proc", *setting, *covered, "--remount-ro", "/proc"]
 
 
@@ -126,7 +126,7 @@ def _device_options(limits: Limits) -> list[str]:
 
 
 def _hiding_options(paths: Iterable[Path]) -> list[str]:
-    """Returns an empty file or folder over each of the paths."""
+    """Returns options that cover each of the paths with an empty file or folder."""
     options: list[str] = []
     for real in paths:
         covered = ["--tmpfs", str(real), "--remount-ro", str(real)] if real.is_dir() else []
@@ -135,8 +135,8 @@ def _hiding_options(paths: Iterable[Path]) -> list[str]:
 
 
 def hidden_paths_below(spec: CommandSpec) -> tuple[Path, ...]:
-    """Returns all that one command may not see of its workspace, and of what else it may read: what exists and really
-    lies there, links followed."""
+    """Returns the real paths that a command must not see: those of `spec.hidden` and of known credentials that exist
+    and, with links followed, lie in the workspace or in what is `readable`."""
     credentials = map(Path, existing_folders(find_credentials(str(spec.workspace))))
     real = (path.resolve() for path in (*spec.hidden, *credentials) if path.exists())
     readable = set(spec.readable)
@@ -148,7 +148,7 @@ def hidden_paths_below(spec: CommandSpec) -> tuple[Path, ...]:
 
 
 def find_credentials(folder: str) -> Iterator[str]:
-    """Returns where programs keep credentials, in a home: somebody may have opened theirs as a workspace."""
+    """Yields the places of a home where programs keep credentials, because the workspace may be a home."""
     return (f"{folder}/{name}" for name in _CREDENTIALS)
 
 
@@ -157,18 +157,19 @@ ETC = (
     *("nsswitch.conf", "protocols", "services", "java", "alternatives", "ssl/certs", "ca-certificates/extracted"),
     *("pki/tls/certs", "pki/ca-trust/extracted", "fonts", "manpath.config", "man_db.conf"),
 )
-"""All that a command sees of /etc, besides a `passwd`, a `group` and `hosts` of its own."""
+"""The files of /etc that a command sees, besides made-up `passwd`, `group` and `hosts`."""
 
 PASSWD = b"remit:x:1000:1000:remit:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
 GROUP = b"remit:x:1000:\nnogroup:x:65534:\n"
 HOSTS = b"127.0.0.1 localhost\n"
-"""Without it no program that asks for `localhost`, as Vitest does at its start, finds its own machine."""
+"""Without this file programs cannot resolve `localhost`, as Vitest does when it starts."""
 
 
 def etc_options(opened: Callable[[bytes], int]) -> tuple[list[str], list[int]]:
-    """Returns options of bwrap(1) for an /etc to be read, and the descriptors they name, to be passed on and closed.
+    """Returns options of bwrap(1) for a read-only /etc, and their descriptors, which the caller passes on and closes.
 
-    `opened` gives a descriptor to read bytes from. bwrap copies the files: a mount of each takes it ten times as long.
+    `opened` returns a descriptor from which the given bytes can be read. bwrap copies the files, because mounting each
+    one would take ten times as long.
     """
     options: list[str] = []
     descriptors: list[int] = []

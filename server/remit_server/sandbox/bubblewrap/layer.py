@@ -1,7 +1,7 @@
 """What a command wrote: an overlay's upper layer, read as changes once the command is dead (BOX-05).
 
-The layer is laid over the workspace inside the sandbox alone, so that a command may write wherever it likes and nothing
-of it reaches the workspace by itself.
+The layer lies over the workspace only inside the sandbox, so a command may write anywhere and nothing that it writes
+reaches the workspace by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from remit_server.sandbox.landlock import kernel
 MAX_FILES = 2_000
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 100
-"""Folders in folders; a program that a person wrote needs a few dozen, one that means harm makes thousands."""
+"""Levels of nested folders: an ordinary program needs a few dozen, a hostile one makes thousands."""
 MAX_PATH_BYTES = 3_000
 _OPAQUE = "user.overlay.opaque"
 _TOO_MUCH = f"it changed more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
@@ -38,11 +38,11 @@ MOUNT_SCRATCH = (
 
 @dataclass(frozen=True, slots=True)
 class LayerChange:
-    """One path that a command left otherwise than it found it, in bytes or in being executable. `data` is None where it
-    removed the file. `folder` says of a folder that it was made, and nothing in it, or removed.
+    """One path that a command changed, in its bytes or in its executable bit. `data` is None if the command removed the
+    file. `folder` is set for a folder that was made and is empty, or that was removed.
 
-    `odd` says why it cannot be taken over: it is no regular file, or too large. Then `data` is None where nobody read
-    it.
+    `odd` says why the change cannot be taken over, as when it is no regular file or too large. Then `data` is None if
+    the file was not read.
     """
 
     path: str
@@ -53,20 +53,21 @@ class LayerChange:
 
     @property
     def holds(self) -> bool:
-        """Whether the person's content may be in it."""
+        """Whether the change may hold content of a file."""
         return self.odd != _NO_FILE if self.data is None and self.odd else bool(self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A folder with an overlay's parts, and `lower`, a link to the workspace: its name may hold any character."""
+    """A folder with an overlay's parts, and the link `lower` to the workspace, because mount options cannot hold every
+    character that the workspace's name may have."""
 
     folder: Path
     workspace: Path
 
     @classmethod
     def make(cls, area: Path, workspace: Path, prefix: str = "") -> Self:
-        """Returns a fresh one below `area`, in a folder whose name begins so. Raises OSError."""
+        """Returns a fresh layer below `area`, in a folder whose name begins with `prefix`. Raises OSError."""
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=area))
         for part in _PARTS:
             (folder / part).mkdir(mode=0o700)
@@ -75,7 +76,7 @@ class Layer:
 
     @classmethod
     def make_scratch(cls, area: Path, workspace: Path, folders: Sequence[Path], prefix: str = "") -> Self:
-        """Returns one with an overlay for each of the folders besides, in `scratch` (BG-02). Raises OSError."""
+        """Returns a fresh layer that has also, in `scratch`, an overlay for each folder (BG-02). Raises OSError."""
         layer = cls.make(area, workspace, prefix)
         for number, folder in enumerate(folders):
             here = layer.scratch / str(number)
@@ -86,7 +87,7 @@ class Layer:
 
     @property
     def scratch(self) -> Path:
-        """Where the overlays lie whose content is thrown away."""
+        """The folder of the overlays whose content is thrown away."""
         return self.folder / "scratch"
 
     def scratch_of(self, folders: Sequence[Path]) -> Mapping[Path, Path]:
@@ -95,22 +96,22 @@ class Layer:
 
     @property
     def merged(self) -> Path:
-        """Where the overlay is mounted, for bwrap to bind."""
+        """The folder at which the overlay is mounted, for bwrap to bind."""
         return self.folder / "merged"
 
     @property
     def upper(self) -> Path:
-        """What is written goes here."""
+        """The folder that takes what the command writes."""
         return self.folder / "upper"
 
     def changes(self) -> tuple[LayerChange, ...]:
-        """Returns what differs from the workspace now, by path. Of more than 2,000 files or 64 MiB none can be taken
-        over.
+        """Returns what differs from the workspace now, sorted by path.
 
-        Half of what a command made is worse than nothing of it.
+        If there are more than 2,000 files or 64 MiB, every change is marked as one that cannot be taken over, because
+        half of a command's changes would be worse than none.
         """
         with contextlib.suppress(OSError):
-            self.upper.chmod(0o700)  # it is the workspace to the command, which may have closed it
+            self.upper.chmod(0o700)  # the command sees this folder as the workspace, and may have changed its mode
         found: list[LayerChange] = []
         room = MAX_BYTES
         for each in _changes_below(self.upper, self.workspace, ""):
@@ -121,9 +122,8 @@ class Layer:
         return tuple(sorted(found, key=lambda left: left.path))
 
     def written(self) -> tuple[str, ...]:
-        """Returns every path that was written, even where it was put back as it was before; of a folder that was
-        removed, its own. Binary content that was put back is not there: a database is opened for writing by whoever
-        reads it.
+        """Returns every path that was written, sorted, also those put back as they were; for a removed folder, its own
+        path. A binary file that was put back is left out, because programs open a database for writing only to read it.
         """
         return tuple(sorted(path for path in _written_below(self.upper) if not self._is_as_before(path)))
 
@@ -137,7 +137,7 @@ class Layer:
         return False
 
     def remove(self) -> None:
-        """Clear it away, whatever modes the command gave its folders, and however deep they are. Never raises."""
+        """Removes the layer, whatever modes the command gave its folders, and however deep they are. Never raises."""
         for place in (self.merged, *self.scratch.glob("*/merged")):
             _unmount(place)
         pending, mark, count = [self.folder], secrets.token_hex(4), 0
@@ -149,10 +149,10 @@ class Layer:
                         Path(entry.path).unlink()
                         continue
                     with contextlib.suppress(OSError):
-                        # An empty one, which may be another user's.
+                        # An empty folder can be removed even if it is another user's.
                         Path(entry.path).rmdir()
                         continue
-                    # Moved up here: below, its path may be longer than a path can be.
+                    # Move it up, because its path further below may be longer than a path can be.
                     count += 1
                     there = self.folder / f"{mark}-{count}"
                     Path(entry.path).chmod(0o700)
@@ -165,15 +165,15 @@ class Layer:
 
 
 def _unmount(place: Path) -> None:
-    """Takes away what a server that is root, or was, has mounted there for a container."""
+    """Unmounts the overlay that a server running as root may have mounted there for a container."""
     with contextlib.suppress(OSError):
         if place.is_mount():
             kernel.call("umount2", os.fsencode(place), _MNT_DETACH | _UMOUNT_NOFOLLOW)
 
 
 def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
-    """Returns bytes on disk and entries below a folder, counted up to `most_entries`; more, where it is too deep to be
-    seen."""
+    """Returns the bytes on disk and the number of entries below a folder; stops once there are more than
+    `most_entries`, and returns more than that if the folder is too deep to be read."""
     total = entries = 0
     pending = [str(folder)]
     while pending and entries <= most_entries:
@@ -182,7 +182,7 @@ def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
             with _scan_by_descriptor(path) as found:
                 for entry in found:
                     entries += 1
-                    # The command is at work there meanwhile.
+                    # The command may remove files meanwhile.
                     with contextlib.suppress(OSError):
                         status = entry.stat(follow_symlinks=False)
                         total += status.st_blocks * 512
@@ -196,7 +196,7 @@ def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _scan_by_descriptor(folder: str) -> Generator[Iterator[os.DirEntry[str]]]:
-    """Yields its entries, which can be looked at however long their own paths are. Raises OSError."""
+    """Yields the folder's entries, which can be inspected however long their own paths are. Raises OSError."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         with os.scandir(fd) as entries:
@@ -206,7 +206,7 @@ def _scan_by_descriptor(folder: str) -> Generator[Iterator[os.DirEntry[str]]]:
 
 
 def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
-    """Returns its entries, whatever its mode; none of what cannot be opened."""
+    """Returns the folder's entries, whatever its mode; none if it cannot be opened."""
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
         with os.scandir(folder) as entries:
@@ -215,7 +215,8 @@ def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _written_below(upper: Path) -> Iterator[str]:
-    """Yields the paths of files, and of folders that stand for others; of what lies too deep, where it begins."""
+    """Yields the paths of files, and of opaque folders, which replace removed ones; of a branch that is too deep, its
+    first path that is."""
     pending = [(upper, "")]
     while pending:
         folder, prefix = pending.pop()
@@ -234,7 +235,8 @@ def _is_too_deep(relative: str) -> bool:
 
 
 def _changes_below(upper: Path, lower: Path, prefix: str) -> Iterator[LayerChange]:
-    """Folders are opened by their names: nobody but us has access by now."""
+    """Yields the changes of `upper` against `lower`. Opens folders by name, because the command is dead and nothing
+    else has access to them."""
     for entry in sorted(os.scandir(upper), key=lambda entry: entry.name):
         relative = prefix + entry.name
         if _is_too_deep(relative):
@@ -261,7 +263,7 @@ def _folder_changes(upper: Path, lower: Path, relative: str) -> Iterator[LayerCh
     if lower.is_file():
         yield LayerChange(relative, None)
     elif _is_opaque(upper):
-        # A folder that was removed and made anew: what is not in it any more is gone.
+        # The folder was removed and made anew, so what is no longer in it was removed.
         below = (each for each in _removed_below(lower, relative) if each.path != relative)
         yield from (each for each in below if not os.path.lexists(upper / each.path[len(relative) + 1 :]))
     if not os.path.lexists(lower) and not any(upper.iterdir()):
@@ -285,7 +287,7 @@ def _file_changes(upper: Path, status: os.stat_result, lower: Path, relative: st
         return
     try:
         data = upper.read_bytes()
-    except PermissionError:  # a container writes to another user's file where its mode lets it
+    except PermissionError:  # a container can write to another user's file if its mode allows that
         yield LayerChange(relative, None, odd="it is another user's")
         return
     if lower.is_symlink():

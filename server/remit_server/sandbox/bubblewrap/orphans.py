@@ -1,7 +1,7 @@
-"""What a killed server left of a sandbox whose command had not begun, and how it is known (BOX-06).
+"""Finds and kills sandboxes that a killed server left behind before their command began (BOX-06).
 
-Once a command runs, it dies with its server. Before, bwrap's inner process waits to be let go, bound to nobody's life:
-it runs nothing and never will, but would wait for ever.
+Once a command runs, it dies with its server. Before that, bwrap's inner process waits for permission to go on and is
+not bound to its parent's life: it will never run anything, but would wait for ever.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _MARK = b"remit-server-"
 
 
 def orphan_mark() -> tuple[str, str]:
-    """Returns options of bwrap(1) that do nothing but say whose it is, for all its processes."""
+    """Returns options of bwrap(1) that have no effect, but mark all its processes with this server."""
     return "--unsetenv", f"{_MARK.decode()}{this_process()}"
 
 
 def kill_orphans() -> list[int]:
-    """Kill each bwrap of this user whose server is dead; the processes that were killed. Never raises."""
+    """Kills each bwrap of this user whose server is dead, and returns the killed pids. Never raises."""
     return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _is_orphan(entry) and _kill_orphan(entry)]
 
 
@@ -30,7 +30,7 @@ def _kill_orphan(entry: Path) -> bool:
     with contextlib.suppress(OSError):
         pidfd = os.pidfd_open(int(entry.name))
         try:
-            # Once more: until now, its number may have become another's.
+            # Check again, because until we held the pidfd, the pid may have become another process's.
             if _is_orphan(entry):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
                 return True

@@ -1,4 +1,4 @@
-"""One contained process from its start to its certain end: drained, watched, and dead before we return (BOX-04)."""
+"""Runs one contained process: reads its output, watches its limits, and returns only once it is dead (BOX-04)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _NICER = 10
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A bwrap to run, found by `path`. `descriptors` are passed on to it, `status` is where it reports to.
+    """A bwrap to run, found by `path`. It inherits `descriptors`; from `status` we read its reports.
 
-    The command begins with a message to `hold`, once its limits are set. `as_root` bwrap has its devices read-only and
-    no mount of those that are `unseen`. `layer` is the folder that fills with what the command writes to the workspace.
-    `freezer` is what pauses it: by `freeze`, the control group's way, else by signals to all its processes.
-    `begun` is told of its first process before the command begins; where it raises ToolError, it does not begin.
-    `sweeps`: no namespace ends with the first process, so all that descends from it is ended before it.
-    Its totals are looked at every `watch_s` seconds, sooner at first.
+    The command begins when we send a message by `hold`, once its limits are set. With `as_root`, bwrap starts where
+    /dev is read-only and the mounts of `unseen` are gone. `layer` is the folder that takes what the command writes to
+    the workspace. `freezer` pauses the command: by `freeze`, the control group's way, else by signals to all its
+    processes. `begun` gets the pid of the first process before the command begins; if it raises ToolError, the command
+    does not begin. `sweeps`: there is no namespace that ends with the first process, so its descendants are killed
+    before it. The totals are checked every `watch_s` seconds, more often at first.
     """
 
     argv: Sequence[str]
@@ -62,7 +62,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class ProcessResult:
-    """How it ended. `exit_code` is None where it was stopped, and where bwrap failed before the command began."""
+    """How the process ended. `exit_code` is None if it was stopped, or if bwrap failed before the command began."""
 
     exit_code: int | None
     timed_out: bool
@@ -73,10 +73,10 @@ class ProcessResult:
 
 @dataclass(slots=True)
 class _Namespace:
-    """What bwrap tells of its pid namespace: its first process, with whose death every other one in it dies.
+    """What bwrap reports about its pid namespace: its first process, `init`; when that dies, all others in it die.
 
-    `heard` is set when it is known, or once bwrap can tell nothing any more; `over` is done when the command has ended
-    by itself.
+    `heard` is set when `init` is known, or once bwrap can report nothing any more; `over` is done when the command has
+    ended by itself.
     """
 
     over: asyncio.Future[None]
@@ -86,7 +86,7 @@ class _Namespace:
     pidfd: int | None = None
 
     def hear(self, data: bytes) -> None:
-        """More of the report."""
+        """Takes more bytes of bwrap's report."""
         self.told += data
         if self.init is None and b"\n" in self.told:
             self.init = int(json.loads(self.told.partition(b"\n")[0])["child-pid"])
@@ -98,12 +98,12 @@ class _Namespace:
 
     @property
     def exit_code(self) -> int | None:
-        """The command's, once it has ended by itself."""
+        """The command's exit code, once it has ended by itself; else None."""
         reports = [json.loads(line) for line in bytes(self.told).split(b"\n")[:-1]]
         return next((int(report["exit-code"]) for report in reports if "exit-code" in report), None)
 
     async def end(self) -> None:
-        """Kill what is left of it, and wait until it is gone. Raises TimeoutError where the kernel cannot do it."""
+        """Kills the namespace's first process and waits for its death. Raises TimeoutError if that takes too long."""
         if self.pidfd is None:
             return
         loop = asyncio.get_running_loop()
@@ -122,7 +122,7 @@ class _Namespace:
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A job that has started, and everything of it that is listened to."""
+    """A job that has started, with its output and all that reports on it."""
 
     spawned: Spawned
     namespace: _Namespace
@@ -133,13 +133,14 @@ class _Running:
 
 
 async def run_contained(job: Job) -> ProcessResult:
-    """Run it and see it end, at its limits at the latest, and when cancelled. Raises OSError where it cannot start."""
+    """Runs the job until it ends, passes a limit, or is cancelled; then no process of it is left. Raises OSError if it
+    cannot start, and ToolError if `begun` refuses it."""
     starting = asyncio.create_task(_start(job))
     cancelled = False
     try:
         running = await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # Killed in the midst of its start, it would leave a process that we do not know.
+        # Wait for the start to finish, because a bwrap killed meanwhile would leave a process that we do not know.
         running, cancelled = await starting, True
     process, namespace, overrun = running.spawned, running.namespace, running.overrun
     watching = asyncio.create_task(_watch(namespace, job, overrun))
@@ -170,8 +171,8 @@ async def run_contained(job: Job) -> ProcessResult:
 def drain_to(
     stream: StreamName, kept: BoundedOutput, most: int, progress: Progress | None, overrun: asyncio.Future[str]
 ) -> Callable[[bytes], None]:
-    """Returns what to do with each piece of a stream, so that the command never waits for us; `overrun` past `most`
-    bytes."""
+    """Returns a function that takes each piece of a stream, so that the command never waits for us; it sets `overrun`
+    once the stream has more than `most` bytes."""
 
     def take(chunk: bytes) -> None:
         kept.add(chunk)
@@ -184,7 +185,7 @@ def drain_to(
 
 
 async def _start(job: Job) -> _Running:
-    """Start it and listen to it. Raises OSError."""
+    """Starts the job and begins to read its output and reports. Raises OSError."""
     process = await _spawn_job(job)
     loop = asyncio.get_running_loop()
     overrun: asyncio.Future[str] = loop.create_future()
@@ -201,7 +202,10 @@ async def _start(job: Job) -> _Running:
 
 
 async def _spawn_job(job: Job) -> Spawned:
-    """Closes the descriptors, which the process has or nobody needs; raises OSError, and closes what is ours then."""
+    """Starts the process and closes our copies of its descriptors; if it fails, also closes `status` and `hold`.
+
+    Raises OSError.
+    """
     try:
         environment = {"PATH": job.path}
         return await spawned(job.argv, environment, job.descriptors, devices_read_only=job.as_root, unseen=job.unseen)
@@ -215,10 +219,10 @@ async def _spawn_job(job: Job) -> Spawned:
 
 
 def _release(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
-    """Set the limits of the namespace's first process, which all others in it inherit, and let the command begin.
+    """Sets the limits of the namespace's first process, which all others inherit, and lets the command begin.
 
-    It waits for that, and without a message it waits for ever. The editor goes first, also beside a command that takes
-    all it can get.
+    Without the message the command waits for ever. The command also gets a lower priority, so that the editor stays
+    responsive beside it.
     """
     if namespace.init is None or namespace.pidfd is None:
         return
@@ -226,7 +230,7 @@ def _release(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> N
         job.limits.impose(namespace.init)
         if job.begun is not None:
             job.begun(namespace.init)
-        # Last: what bwrap itself does for it does not wait for others.
+        # Only now, so that bwrap's own preparations do not run at the low priority.
         os.setpriority(os.PRIO_PROCESS, namespace.init, os.getpriority(os.PRIO_PROCESS, 0) + _NICER)
         job.hold.send(b"go")
         if job.freezer is not None:
@@ -248,19 +252,20 @@ def _signal_all(init: int, stop: bool) -> None:
 async def _end(
     spawned: Spawned, namespace: _Namespace, draining: Sequence[asyncio.Future[None]], *, sweeps: bool
 ) -> None:
-    """Kill bwrap and its namespace, and wait for both and for the last of their output."""
+    """Kills bwrap and its namespace, and waits for both and for the last of their output."""
     with contextlib.suppress(TimeoutError):
-        # Killed before it has told, it might leave a process that we do not know.
+        # Wait, because a bwrap killed before it reports its child might leave a process that we do not know.
         async with asyncio.timeout(_HEARD_S):
             await namespace.heard.wait()
     alive = sweeps and namespace.init is not None and not spawned.exited.done()
     if alive and namespace.init is not None and await asyncio.to_thread(end_below, namespace.init):
-        # It takes up the dead, and ends itself then.
+        # The first process reaps the killed ones, and then ends itself.
         await asyncio.wait([spawned.exited], timeout=_DEATH_S)
     if not spawned.exited.done():
-        # Not by `Popen`, which would reap it where it is dead already, and `exited` would never come.
+        # Not by `Popen`, which would reap the process if it is dead already, so that `exited` would never be set.
         os.kill(spawned.process.pid, signal.SIGKILL)
-    # First: bwrap may have died before its child was bound to die with it, and the child holds our pipes open.
+    # Before reading to the end: bwrap may have died before its child was bound to die with it, and such a child holds
+    # our pipes open.
     await namespace.end()
     await spawned.exited
     done, pending = await asyncio.wait(draining, timeout=_DEATH_S)
@@ -271,14 +276,15 @@ async def _end(
 
 
 async def _watch(namespace: _Namespace, job: Job, overrun: asyncio.Future[str]) -> None:
-    """Let it begin, and look at the totals, which no limit of a single process bounds, until one is passed."""
+    """Lets the command begin, and checks the totals of all its processes until one is passed, because the limits of the
+    kernel hold for each single process only."""
     await namespace.heard.wait()
     free_before = free_space(job.layer) if job.layer else 0
     _release(namespace, job, overrun)
     pause = _FIRST_WATCH_S
     while namespace.init is not None and not overrun.done():
-        # First: when bwrap has just told of it, the command has not even begun. Soon again: what starts processes as
-        # fast as it can has thousands of them, and all processors, within a tenth of a second.
+        # Sleep first, because the command has hardly begun. Briefly at first, because a command that starts processes
+        # as fast as it can has thousands of them, and all processors, within a tenth of a second.
         await asyncio.sleep(pause)
         pause = min(2 * pause, job.watch_s)
         reason = measure_usage(namespace.init).beyond(job.limits)

@@ -1,6 +1,6 @@
-"""The seccomp profiles: programs run, but get at nothing that could lead out (BOX-02).
+"""The seccomp profiles: programs run, but cannot make the calls that could lead out of the sandbox (BOX-02).
 
-One list of rules a profile; written as a BPF program for Bubblewrap and as JSON for container runtimes.
+Each profile is one list of rules, written as a BPF program for Bubblewrap and as JSON for container runtimes.
 """
 
 from __future__ import annotations
@@ -13,35 +13,36 @@ import tempfile
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-# `strict` has one process and never another, and reaches none. `standard` speaks over IP, in a network of its own.
-# `standard-unix` has UNIX sockets too: only where every folder of the host is shown through an overlay (`apart.py`).
-# `alone` is `standard` with one process and never another.
-# `unspaced` is where nothing has a namespace of its own: no socket, and nothing of the person's other processes; modes
-# and times are set by who supervises it.
+# `strict` allows one process, which can start no other and connect to none. `standard` allows IP sockets, because the
+# sandbox has a network of its own. `standard-unix` also allows UNIX sockets; it is used only where every folder of the
+# host is shown through an overlay (`apart.py`). `alone` is `standard` for one process that can start no other.
+# `unspaced` is for commands without a namespace: no sockets but stream pairs, and no effect on the person's other
+# processes; the supervisor sets modes and times of files for the command.
 ProfileName = Literal["strict", "standard", "standard-unix", "alone", "unspaced"]
 
-# No way to other processes, mounts, namespaces, identities, keys, the clock, the kernel itself, or its tracing.
+# Calls that reach other processes, mounts, namespaces, identities, keys, the clock, the kernel itself, or its tracing.
 _FORBIDDEN = (
     *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise"),
     *("mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "mount_setattr"),
     *("fsopen", "fsconfig", "fsmount", "fspick", "quotactl", "quotactl_fd", "swapon", "swapoff"),
     *("unshare", "setns", "sethostname", "setdomainname", "open_by_handle_at", "name_to_handle_at"),
-    # Not setuid and its like: without capabilities they lead nowhere, and `make` calls them for each program.
+    # But not setuid and similar calls: they do no harm without capabilities, and `make` calls them for each program.
     "setgroups",
     *("keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd", "fanotify_init"),
     *("init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "acct"),
     *("settimeofday", "clock_settime", "clock_settime64", "adjtimex", "clock_adjtime", "stime"),
     *("iopl", "ioperm", "syslog", "vhangup", "lookup_dcookie", "nfsservctl", "personality"),
 )
-# Absent rather than forbidden, so that programs take the older way: io_uring passes by every filter, the flags of
-# clone3 cannot be seen by one, and memory files, detached shared memory and queues count towards no limit.
+# Answered as if the kernel did not have them, so that programs fall back to older calls: io_uring bypasses every
+# filter, no filter sees the flags of clone3, and memory files, detached shared memory and queues count towards no
+# limit.
 _ABSENT = (
     *("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "memfd_create", "memfd_secret"),
     *("shmget", "msgget"),
 )
 
-# What Landlock does not hold: attributes of files (a mode can be asked for; the rest programs do without), limits and
-# priorities of other processes, memory and queues that are shared by a number, who opens which files.
+# What Landlock does not restrict: attributes of files (the supervisor sets modes and times; programs can do without the
+# rest), limits and priorities of other processes, memory and queues shared by a number, and watching who opens files.
 _OWNERS = ("chown", "lchown", "fchown", "fchownat")
 _ATTRIBUTES = (
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat"),
@@ -63,20 +64,20 @@ _THREAD = 0x00010000
 _AF_UNIX = 1
 _AF_INET, _AF_INET6, _AF_NETLINK = 2, 10, 16
 _SOCKET_TYPE, _DATAGRAM, _RAW = 0xF, 2, 3
-# Raw, reliably delivered, sequenced, DCCP's, and the old name of a packet socket.
+# Socket types: raw, reliably delivered, sequenced, DCCP's, and the old packet socket.
 _NO_IP_KINDS = (_RAW, 4, 5, 6, 10)
 _TCP, _UDP = 6, 17
-# A lease on a file of the workspace makes whoever saves it outside wait for 45 seconds.
+# A lease on a file of the workspace makes an editor outside wait 45 seconds when it saves the file.
 _SET_LEASE = 1024
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _LOW_32 = 0xFFFFFFFF
-# Of libseccomp, since 2.5.
+# The value of libseccomp's CTL_OPTIMIZE for a binary tree, since 2.5.
 _AS_TREE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Holds where argument `index`, masked, compares so with `value`; all 64 bits of it, where there is no mask."""
+    """Holds if `compare` is true of argument `index` and `value`; `mask` is applied first, if it is `MASKED_EQ`."""
 
     index: int
     value: int
@@ -85,13 +86,13 @@ class Condition:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """What libseccomp compares with: a mask comes before its value."""
+        """The values as libseccomp takes them: a mask comes before its value."""
         return (self.mask, self.value) if self.compare == "MASKED_EQ" else (self.value,)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a call is answered with, only where every one of its conditions holds; None asks the supervisor."""
+    """The error that a call is answered with if all conditions hold; with None the supervisor answers it."""
 
     call: str
     answer: int | None = errno.EPERM
@@ -100,13 +101,13 @@ class Rule:
 
 @functools.cache
 def rules(profile: ProfileName) -> tuple[Rule, ...]:
-    """Returns every call that is refused, and how; everything else is allowed."""
+    """Returns a rule for every call that is not simply allowed; all other calls are allowed."""
     return (
         *(Rule(call) for call in _FORBIDDEN),
         *(Rule(call, errno.ENOSYS) for call in _ABSENT),
         *(Rule("clone", where=(_masked(0, flag, flag),)) for flag in _NEW_NAMESPACE),
         *(Rule("ioctl", where=(_masked(1, request, _LOW_32),)) for request in _TERMINAL_INJECTION),
-        # The kernel looks at no more than the low half.
+        # Compare the lower half alone, because the kernel ignores the upper one.
         Rule("fcntl", where=(_masked(1, _SET_LEASE, _LOW_32),)),
         *_rules_of(profile),
     )
@@ -118,11 +119,11 @@ def profile_filter(profile: ProfileName) -> bytes:
     import pyseccomp as seccomp
 
     made = seccomp.SyscallFilter(seccomp.ALLOW)
-    # A tree in place of a list: for each command the kernel tries the filter with every call that there is.
+    # A tree instead of a list, because for each command the kernel runs the filter once for every call that exists.
     with contextlib.suppress(OSError):
         made.set_attr(seccomp.Attr.CTL_OPTIMIZE, _AS_TREE)
     for rule in rules(profile):
-        # Negative: this architecture has no such call.
+        # A negative number means that this architecture has no such call.
         if seccomp.resolve_syscall(seccomp.Arch.NATIVE, rule.call) < 0:
             continue
         compared = {"EQ": seccomp.EQ, "GT": seccomp.GT, "MASKED_EQ": seccomp.MASKED_EQ}
@@ -136,18 +137,18 @@ def profile_filter(profile: ProfileName) -> bytes:
 
 
 def standard_filter() -> bytes:
-    """Returns the profile of commands. Raises RuntimeError without libseccomp."""
+    """Returns the BPF program of the profile of commands. Raises RuntimeError without libseccomp."""
     return profile_filter("standard")
 
 
 def single_process_filter() -> bytes:
-    """Returns the profile of what never has to start another: it gets threads, and no child. Raises RuntimeError."""
+    """Returns the profile for a process that may have threads but no child processes. Raises RuntimeError."""
     return profile_filter("strict")
 
 
 @functools.cache
 def profile_json(profile: ProfileName) -> str:
-    """Returns the profile as Podman and Docker read it: names that the machine does not know are passed over."""
+    """Returns the profile as JSON for Podman and Docker, which skip names that the machine does not know."""
     return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [_rule_json(rule) for rule in rules(profile)]})
 
 
@@ -158,8 +159,9 @@ def _rules_of(profile: ProfileName) -> tuple[Rule, ...]:
         case "alone":
             return (*_process_rules(), *_rules_of("standard"))
         case "standard":
-            # Sockets of the host may lie in the workspace, and a read-only mount does not stop connecting to them. An
-            # end of a pair of datagrams can send to any of them; one of streams is connected for good.
+            # Sockets of the host may lie in the workspace, and a read-only mount does not prevent connecting to them.
+            # An end of a datagram pair can send to any of them; an end of a stream pair can send to the other end
+            # alone.
             return (*_loopback_rules(), Rule("socket", errno.EAFNOSUPPORT, _family(_AF_UNIX)), *_no_datagram_pairs())
         case "standard-unix":
             return _loopback_rules()
@@ -170,8 +172,8 @@ def _rules_of(profile: ProfileName) -> tuple[Rule, ...]:
 
 
 def _unspaced_rules() -> tuple[Rule, ...]:
-    """No socket but pairs of streams; nothing of a process by its number, or of a group or user; none of what is shared
-    by name; no attributes of files."""
+    """Allows no sockets but stream pairs, no limits and priorities of other processes, groups or users, nothing that is
+    shared by a number or name, and no attributes of files."""
     return (
         Rule("socket", errno.EAFNOSUPPORT),
         Rule("socketpair", errno.EAFNOSUPPORT, _beyond(_AF_UNIX)),
@@ -189,25 +191,27 @@ def _unspaced_rules() -> tuple[Rule, ...]:
 
 
 def _process_rules() -> tuple[Rule, ...]:
-    """No process beside the first; clone(2) only for threads."""
+    """Allows no process besides the first; clone(2) only for threads."""
     return (Rule("fork"), Rule("vfork"), Rule("clone", where=(_masked(0, 0, _THREAD),)))
 
 
 def _offline_rules() -> tuple[Rule, ...]:
-    """UNIX sockets alone, which are had in pairs, and reach nothing."""
+    """Allows only UNIX sockets, which reach nothing: pairs, and single ones that can neither connect nor send
+    datagrams."""
     return (
         Rule("connect"),
         *(Rule(call, errno.EAFNOSUPPORT, _beyond(_AF_UNIX)) for call in ("socket", "socketpair")),
-        # A datagram socket needs no connect to reach one that lies in the workspace.
+        # A datagram socket can send to a socket in the workspace without connecting to it.
         *(Rule("socket", where=(_masked(1, kind, _SOCKET_TYPE),)) for kind in (_DATAGRAM, _RAW)),
         *_no_datagram_pairs(),
     )
 
 
 def _loopback_rules() -> tuple[Rule, ...]:
-    """TCP and UDP, which reach the network of their own and no other; of netlink what lists interfaces (BOX-11).
+    """Allows TCP and UDP, which reach only the sandbox's own network, and the netlink family that lists interfaces
+    (BOX-11).
 
-    Each protocol by its number: the kernel loads a module for one that it does not have yet.
+    Every other protocol is refused by its number, because the kernel loads a module for a protocol that it lacks.
     """
     ip = (_AF_INET, _AF_INET6)
     absent = [family for family in range(_AF_UNIX + 1, _AF_NETLINK) if family not in ip]
@@ -232,12 +236,12 @@ def _masked(index: int, value: int, mask: int) -> Condition:
 
 
 def _family(family: int) -> tuple[Condition, ...]:
-    """Holds for sockets of this family."""
+    """Returns the condition that a socket is of this family."""
     return (Condition(0, family),)
 
 
 def _beyond(last: int) -> tuple[Condition, ...]:
-    """Holds for sockets of every family after this one."""
+    """Returns the condition that a socket is of a family with a higher number than this one."""
     return (Condition(0, last, "GT"),)
 
 

@@ -1,7 +1,8 @@
 """A process started from a thread of its own, and its pipes read as they fill (BOX-04).
 
-The thread lives as long as the process: what is to die with its parent dies with the thread that started it. And what
-the thread gives up for itself, its mounts, the process does not have either, without a program that does it first.
+The thread lives as long as the process, because a process that is to die with its parent dies with the thread that
+started it. The process also inherits the mounts that the thread changes for itself, so that no extra program has to
+change them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _MNT_DETACH = 2
 
 @dataclass(frozen=True, slots=True)
 class Spawned:
-    """A process and its end: `exited` is done as soon as it is dead, and before anything else may have its number."""
+    """A process and its end: `exited` is done once the process is dead; until then its pid cannot be reused."""
 
     process: subprocess.Popen[bytes]
     exited: asyncio.Future[None]
@@ -40,10 +41,11 @@ async def spawned(
     devices_read_only: bool = False,
     unseen: Sequence[str] = (),
 ) -> Spawned:
-    """Start it in a session of its own, its output in pipes, found by the PATH it is given. Raises OSError.
+    """Starts a process in a session of its own, with its output in pipes; `environment` has the PATH that finds it.
+    Raises OSError.
 
-    With `devices_read_only`, which only root can have, /dev is mounted so where it starts, and what is `unseen`, with
-    all that is mounted below, is not there.
+    With `devices_read_only`, which only root can have, the process sees /dev read-only, and the mounts of `unseen`,
+    with all below them, are gone.
     """
     loop = asyncio.get_running_loop()
     started: asyncio.Future[subprocess.Popen[bytes]] = loop.create_future()
@@ -67,7 +69,7 @@ async def spawned(
             _call_on_loop(loop, started.set_exception, error)
             return
         _call_on_loop(loop, started.set_result, process)
-        # Not reaped here: whoever kills it must be sure that the number is still its own.
+        # Do not reap it in this thread, so that the loop's thread can kill it while its pid is certainly not reused.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         _call_on_loop(loop, _wait_for_exit, process, exited)
 
@@ -79,7 +81,7 @@ async def spawned(
 
 
 class Reading(asyncio.Protocol):
-    """Hands on what comes out of a pipe; `ended` is done at its end, with what `heard` raised where it did."""
+    """Hands a pipe's bytes to `heard`; the future `ended` is done at the pipe's end, or with what `heard` raises."""
 
     def __init__(self, heard: Callable[[bytes], None]) -> None:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -88,17 +90,17 @@ class Reading(asyncio.Protocol):
 
     @classmethod
     async def of(cls, pipe: IO[bytes] | None, heard: Callable[[bytes], None]) -> asyncio.Future[None]:
-        """Read this pipe to its end, and close it then or once the future is cancelled."""
+        """Reads this pipe to its end, and closes it then or when the returned future is cancelled."""
         _, reading = await asyncio.get_running_loop().connect_read_pipe(lambda: cls(heard), pipe)
         return reading.ended
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember what to close."""
+        """Remembers the transport, which is closed when `ended` is done."""
         self._transport = transport
         self.ended.add_done_callback(lambda _: transport.close())
 
     def data_received(self, data: bytes) -> None:
-        """More of it."""
+        """Takes the next bytes."""
         if self.ended.done():
             return
         try:
@@ -107,7 +109,7 @@ class Reading(asyncio.Protocol):
             self.ended.set_exception(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Notes the end of it."""
+        """Notes the end of the pipe."""
         if not self.ended.done():
             self.ended.set_result(None)
 
@@ -119,23 +121,23 @@ def _wait_for_exit(process: subprocess.Popen[bytes], exited: asyncio.Future[None
 
 
 def _call_on_loop(loop: asyncio.AbstractEventLoop, tell: Callable[..., object], *arguments: Any) -> None:
-    """In the loop's own thread; to nobody where it is closed."""
+    """Calls `tell` in the loop's own thread; does nothing if the loop is closed."""
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(tell, *arguments)
 
 
 def _own_mounts(unseen: Sequence[str]) -> None:
-    """Mount /dev read-only for this thread and what it starts: root may change the mode of its own devices without
-    any capability. Raises OSError."""
+    """Mounts /dev read-only for this thread and what it starts, because root can change the mode of its own devices
+    without any capability; unmounts what is `unseen`. Raises OSError."""
     _check(_libc().unshare(_CLONE_NEWNS))
     _mount(None, b"/", _MS_REC | _MS_PRIVATE)
     if not os.path.ismount("/dev"):
-        # With what is mounted below: a workspace may lie in /dev/shm.
+        # Include what is mounted below, because a workspace may lie in /dev/shm.
         _mount(b"/dev", b"/dev", _MS_BIND | _MS_REC)
-    # This mount is our own copy by now: only here does it change.
+    # The mount is this thread's own copy now, so the change is seen nowhere else.
     _mount(None, b"/dev", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _MS_NOSUID | _MS_NOEXEC)
     for place in unseen:
-        # Where it cannot be, nothing is mounted there.
+        # Ignore failures: if this fails, nothing is mounted there.
         _libc().umount2(place.encode(), _MNT_DETACH)
 
 

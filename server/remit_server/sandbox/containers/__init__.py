@@ -1,5 +1,5 @@
-"""Podman and Docker: one container a command.
+"""Podman and Docker: one container for each command.
 
-`container_argv.py` has their command lines; `container_layer.py` what a command may write to, which `mount_layer.py`
-mounts where the server is root.
+`container_argv.py` builds their command lines; `container_layer.py` prepares the overlays that a command may write to,
+which `mount_layer.py` mounts if the server is root.
 """

@@ -1,4 +1,4 @@
-"""Command lines for Podman and Docker (BOX-07); pure. What is not an argument is fixed."""
+"""Builds command lines for Podman and Docker (BOX-07); what is no argument here is fixed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remit_server.sandbox.visible.toolchains import ReadOnlyMount
 
 ProgramName = Literal["podman", "docker"]
 LABEL = "remit.server"
-# Many hosts allow less than a runtime's own default, which it then fails to set.
+# Set, because many hosts allow less than a runtime's own default, and the runtime then fails to set that.
 _USER_PROCESSES = 4096
 NOT_BELOW = "bind-nonrecursive=true"
 _NOT_BELOW_SINCE_25 = "bind-recursive=disabled"
@@ -27,12 +27,14 @@ _NOT_BELOW_SINCE_25 = "bind-recursive=disabled"
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """How one is run here: its name and image, whose it is, `uid:gid` inside, and files prepared on this machine.
+    """How one container is run: its name and image, the server that owns it, its user as `uid:gid`, its seccomp
+    profile.
 
-    `shown` and `toolchains` are read-only as they are; `empty_folder` and `empty_file` cover what is `hidden`.
-    `not_below` is how the program is told to leave away what else is mounted below a folder. `overlays` are what may be
-    written to: each a place, and the folder with the parts of its overlay, which is `mounted` there already or is the
-    program's to mount. `door` is mounted at its place, and `before` begins the command line.
+    `shown` and `toolchains` are mounted read-only; `empty_folder` and `empty_file` cover what is `hidden`. `not_below`
+    is the mount option that leaves out what else is mounted below a folder. `overlays` may be written to: each is a
+    place and the folder with the parts of its overlay; with `mounted` the overlay is mounted there already, else the
+    program mounts it. `door` is a folder and the place at which it is mounted. `before` are words put before the
+    command.
     """
 
     program: ProgramName
@@ -55,11 +57,11 @@ class Container:
 
 
 def create_argv(container: Container, spec: CommandSpec, template: Template) -> list[str]:
-    """Returns one command in a container of its own: read-only, without network, capabilities, or anything of the
-    host's.
+    """Returns what makes a container for one command: read-only, without network or capabilities, and with no files of
+    the host but the mounted ones.
 
-    It only makes the container, and `start_argv` starts it: one whose making was cut short would be made all the same,
-    by Docker's daemon or by what Podman leaves behind, after it was removed.
+    `start_argv` starts the container. The two are separate because a `run` that is cut short may still make its
+    container after we removed it: Docker's daemon goes on, and so does a process that Podman leaves behind.
     """
     limits = template.limits
     return [
@@ -81,8 +83,8 @@ def create_argv(container: Container, spec: CommandSpec, template: Template) -> 
 
 
 def create_rules_argv(container: Container, template: Template, program: Path, argv: Sequence[str]) -> list[str]:
-    """Returns what makes the container of a person's own rules, which has nothing to write to: `argv` runs the
-    `program`, which is found at `PROGRAM`, and reads its standard input."""
+    """Returns what makes the container of a person's own rules, in which nothing can be written. `argv` runs the file
+    `program`, which is mounted at `PROGRAM`; standard input stays open."""
     entry, *words = argv
     return [
         *(*_confined(container, template), "--interactive"),
@@ -101,7 +103,7 @@ def _confined(container: Container, template: Template) -> list[str]:
         *("--read-only", *(("--read-only-tmpfs=false",) if container.program == "podman" else ())),
         *("--cap-drop", "ALL", "--user", container.user, *(("--userns", "keep-id") if container.rootless else ())),
         *("--security-opt", "no-new-privileges", "--security-opt", f"seccomp={container.seccomp}"),
-        # Its other way is to relabel the system's and the person's own files.
+        # With SELinux labels, the runtime would have to relabel the system's and the person's own files.
         *("--security-opt", "label=disable"),
         *("--memory", str(template.memory), "--memory-swap", str(template.memory), "--cpus", str(template.cpus)),
         *("--pids-limit", str(limits.tasks), "--shm-size", str(limits.shared_bytes)),
@@ -125,20 +127,20 @@ def _shown_options(container: Container) -> Iterator[str]:
 
 
 def start_argv(program: ProgramName, name: str, *, hears: bool = False) -> list[str]:
-    """Starts a container that was made, and ends as its command does; with 1 or 125 also where it cannot start. With
-    `hears`, it gets what comes in."""
+    """Returns what starts a container and ends with its command's exit code; 1 or 125 can also mean that it did not
+    start. With `hears`, the command gets standard input."""
     return [program, "start", "--attach", *(("--interactive",) if hears else ()), name]
 
 
 def remove_argv(program: ProgramName, names: Sequence[str]) -> list[str]:
-    """Kill and remove them at once, and the volumes that were made for them alone."""
+    """Returns what kills and removes containers at once, with the volumes that were made for them alone."""
     at_once = ("--time", "0") if program == "podman" else ()
     return [program, "rm", "--force", "--volumes", *at_once, *names]
 
 
 def clear_argv(container: Container, folder: Path) -> list[str]:
-    """Empties a folder as root, in a container that has nothing else to write to: Docker's daemon leaves in it what
-    only root may remove."""
+    """Returns what empties a folder as root, in a container that can write to nothing else, because Docker's daemon
+    leaves files in it that only root may remove."""
     return [
         *(container.program, "run", "--rm", "--name", container.name, "--label", f"{LABEL}={container.owner}"),
         *("--pull", "never", "--network", "none", "--read-only", "--security-opt", "label=disable"),
@@ -150,43 +152,43 @@ def clear_argv(container: Container, folder: Path) -> list[str]:
 
 
 def pause_argv(program: ProgramName, name: str, *, stop: bool) -> list[str]:
-    """Freezes all that runs in a container, or lets it go on."""
+    """Returns what pauses all processes in a container, or lets them go on."""
     return [program, "pause" if stop else "unpause", name]
 
 
 def exit_code_argv(program: ProgramName, name: str) -> list[str]:
-    """Prints `<state> <exit code> <whether memory ran out> <when it started>`."""
+    """Returns what prints `<state> <exit code> <whether memory ran out> <when it started>` of a container."""
     shown = "{{.State.Status}} {{.State.ExitCode}} {{.State.OOMKilled}} {{.State.StartedAt}}"
     return [program, "inspect", "--type", "container", "--format", shown, name]
 
 
 def list_argv(program: ProgramName) -> list[str]:
-    """Prints `<name> <owner>` for each container that any server of ours has left or is using."""
-    # The two know the same field by different names.
+    """Returns what prints `<name> <owner>` for each container that any Remit server has left behind or is using."""
+    # Podman and Docker have different names for the same field.
     label = f'index .Labels "{LABEL}"' if program == "podman" else f'.Label "{LABEL}"'
     shown = f"{{{{.Names}}}} {{{{{label}}}}}"
     return [program, "ps", "--all", "--filter", f"label={LABEL}", "--format", shown]
 
 
 def version_argv(program: ProgramName) -> list[str]:
-    """Prints the program's name and version."""
+    """Returns what prints the program's name and version."""
     return [program, "--version"]
 
 
 def not_below(version: str) -> str:
-    """Returns the option's spelling for a program that says this of its version: Docker has had another one since 25,
-    and warns about the old one on what is the command's own error output."""
+    """Returns how the option is spelled for a program with this version text. Docker has another spelling since 25, and
+    prints a warning about the old one to the error output, where it would mix with the command's own."""
     docker = re.match(r"Docker version (\d+)", version)
     return _NOT_BELOW_SINCE_25 if docker and int(docker[1]) >= 25 else NOT_BELOW
 
 
 def import_argv(program: ProgramName, image: str) -> list[str]:
-    """Makes an image of the tar file on its standard input."""
+    """Returns what makes an image from the tar file on standard input."""
     return [program, "import", "-", image]
 
 
 def exists_argv(program: ProgramName, image: str) -> list[str]:
-    """Exits with 0 where there is such an image."""
+    """Returns what exits with 0 if there is such an image."""
     return [program, "image", "inspect", "--format", "{{.Id}}", image]
 
 
@@ -195,7 +197,8 @@ def _ulimit_options(**most: int) -> Iterable[str]:
 
 
 def _workspace_options(workspace: Path, container: Container) -> Iterable[str]:
-    """Yields the workspace, to be read but for what has an overlay, and other file systems inside one, to be read."""
+    """Yields options for the workspace, read-only unless it has an overlay itself, for each overlay, and for other file
+    systems mounted inside an overlay's place, read-only."""
     places = [place for place, _ in container.overlays]
     if workspace not in places:
         yield from _read_only_option(workspace, workspace, container)
@@ -221,7 +224,7 @@ def _cover_option(path: Path, container: Container) -> tuple[str, str]:
 
 
 def _read_only_option(source: Path, place: Path, container: Container) -> tuple[str, str]:
-    """Not what else is mounted below, which would be writable."""
+    """Returns a read-only mount without what else is mounted below, because that would be writable."""
     return _mount_option(source, place, "readonly=true", container.not_below)
 
 
@@ -230,7 +233,7 @@ def _mount_option(source: Path, place: Path, *how: str) -> tuple[str, str]:
 
 
 def _fields(*fields: str) -> str:
-    """Returns the fields of a mount, quoted: a path may hold commas."""
+    """Returns the fields of a mount as one CSV line, quoted because a path may hold commas."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(fields)
     return line.getvalue()

@@ -1,8 +1,8 @@
-"""What a command in a container may write to: overlays, read by the same review as Bubblewrap's (BOX-05; BG-02).
+"""The overlays that a command in a container may write to, read in the same way as Bubblewrap's (BOX-05; BG-02).
 
-Where the server is an ordinary user, the program that runs containers mounts them, for the command is the same user.
-Where it is root, the command is another one: the server mounts them itself, with the two users exchanged
-(`mount_layer.py`).
+If the server is an ordinary user, the program that runs containers mounts them, because the command is the same user.
+If the server is root, the command is another user, and the server mounts the overlays itself, with the two users
+exchanged (`mount_layer.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from remit_server.uninterrupted import lent
 AREAS = ("/dev/shm",)  # noqa: S108  a private folder is made in it
 TRIAL = "echo x > made && rm gone && rm -r old && mkdir old && echo x > old/new && echo y > kept && echo end"
 TRIAL_CHANGES = {"made": b"x\n", "gone": None, "old/file": None, "old/new": b"x\n", "kept": b"y\n"}
-"""What `TRIAL` changes in a folder of `make_trial`: each way in which an overlay notes a change."""
+"""What `TRIAL` changes in a folder made by `make_trial`: one change for each way in which an overlay notes them."""
 _MOUNT_S = 20.0
 
 
 def make_trial(folder: Path) -> None:
-    """Puts in a folder what `TRIAL` changes."""
+    """Fills a folder with the files that `TRIAL` changes."""
     (folder / "old").mkdir(mode=0o755)
     for name in ("gone", "kept", "old/file"):
         (folder / name).write_text("before\n")
@@ -45,18 +45,18 @@ def tried_well(changes: Iterable[LayerChange]) -> bool:
 
 
 def user_inside() -> tuple[int, int]:
-    """Returns user and group of commands, never root: where the server is, commands are somebody else, who reads what
-    anyone may."""
+    """Returns the user and group of commands, which is never root: if the server is root, commands run as another user,
+    who can read only what every user can."""
     return os.geteuid() or USER_ID, os.getegid() or USER_ID
 
 
 def mounts_itself() -> bool:
-    """Returns whether the server mounts the overlays, and not the program that runs containers."""
+    """Returns whether the server mounts the overlays, instead of the program that runs containers."""
     return os.geteuid() == 0
 
 
 def can_lie_over(spec: CommandSpec, program: ProgramName) -> bool:
-    """Returns whether there can be an overlay over what a command writes to: Podman takes no place with a colon."""
+    """Returns whether overlays can be mounted where the command writes, because Podman takes no path with a colon."""
     places = (spec.workspace, *spec.scratch)
     return mounts_itself() or program == "docker" or not any(":" in str(place) for place in places)
 
@@ -67,14 +67,14 @@ async def open_layer(
 ) -> AsyncGenerator[tuple[Layer, tuple[tuple[Path, Path], ...]]]:
     """Yields the layer of one command, and each place that it may write to with the parts of its overlay.
 
-    `clear` empties a folder of what only root may remove. Raises OSError.
+    `clear` empties a folder of files that only root may remove. Raises OSError.
     """
     async with lent(partial(_make, spec, area), partial(_remove, clear)) as layer:
         yield layer, _overlays(layer, spec)
 
 
 def excess_of(layer: Layer, spec: CommandSpec, limits: Limits) -> Callable[[], str | None]:
-    """Returns what says which limit is passed by what a command writes. Raises OSError."""
+    """Returns a function that says in words which limit is passed by what the command writes. Raises OSError."""
     folder = layer.scratch if spec.scratch else layer.upper
     return partial(layer_excess, folder, limits, free_space(folder))
 
@@ -106,7 +106,7 @@ def _make(spec: CommandSpec, area: Path) -> Layer:
 
 def _remove(clear: Callable[[Path], None], layer: Layer) -> None:
     layer.remove()
-    # Docker's daemon is root, and leaves in it what nobody else can remove.
+    # Docker's daemon is root, and leaves files that only root can remove.
     if layer.folder.exists():
         clear(layer.folder)
         layer.remove()

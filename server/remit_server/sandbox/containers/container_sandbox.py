@@ -1,6 +1,7 @@
-"""Podman and Docker behind the port: one container a command, gone with it (BOX-07).
+"""Podman and Docker behind the port: one container for each command, removed when the command ends (BOX-07).
 
-The image that commands run in where no other is named: empty folders to mount this system's own programs on.
+Also makes the image that commands run in unless the person names one: empty folders on which this system's own programs
+are mounted.
 """
 
 from __future__ import annotations
@@ -74,9 +75,10 @@ _TRIAL_S = 60.0
 _LOOK_S = 0.02
 _ACT_S = 30.0
 _AGAIN_S = (0.3, 1.0, 0.0)
-# Exit codes that may be the command's own, or say that nothing started or that the kernel ended it.
+# Exit codes that may be the command's own, or mean that nothing started, or that the kernel killed the command.
 _UNCLEAR = frozenset({1, 125, 126, 127, 137})
-# How the programs find their daemon, their own settings and the user's images; nothing else of ours reaches them.
+# By these variables the programs find their daemon, their settings and the user's images; they get no others of ours
+# but PATH.
 _PASSED = (
     *("HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS"),
     *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "CONTAINERS_CONF"),
@@ -91,8 +93,8 @@ _READ_LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What the trial found: the image, whether the runtime is rootless, how it mounts, a folder of files to mount, and
-    where layers lie."""
+    """What the trial found: the image, whether the runtime is rootless, its mount option for "nothing mounted below", a
+    folder of files to mount, and the folder in which layers lie, if any."""
 
     image: str
     rootless: bool
@@ -103,7 +105,8 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What one command has besides: its layer with what lies over which place, and the way to its doors."""
+    """What one command gets in addition: its layer, each place with the folder of its overlay, and the socket by which
+    it comes to its doors."""
 
     layer: Layer | None = None
     overlays: tuple[tuple[Path, Path], ...] = ()
@@ -132,11 +135,11 @@ serving.settimeout({_TRIAL_S / 2})
 print(serving.accept()[0].recv(9).decode())
 """
 _WENT = (b"HTTP/1.1 403", b"known", b"came")
-"""What its lines are: the proxy answered, so did who is at the other end of the channel, and somebody came in."""
+"""The lines that `_TRIAL_OF_WAYS` prints: the proxy answered, the channel answered, and a connection came in."""
 
 
 class _Trial:
-    """Answers at the other end of a channel, where it is a process of the sandbox that speaks."""
+    """The server's end of the trial's channel: answers whether the sender is a process of the sandbox."""
 
     def begin(self) -> Mapping[str, str]:
         """Gives no variables."""
@@ -150,7 +153,7 @@ class _Trial:
 
 
 async def _come_in(loopback: Loopback) -> None:
-    """Connects to what the trial serves, as soon as it does, until cancelled."""
+    """Connects to the port that the trial serves, as soon as it is open, and holds the connection until cancelled."""
     while _SERVED not in await asyncio.to_thread(loopback.ports):  # noqa: ASYNC110  nothing tells of a port
         await asyncio.sleep(_LOOK_S)
     loop = asyncio.get_running_loop()
@@ -169,9 +172,9 @@ class _Found:
 
 
 class Containers:
-    """Runs each command in a container of its own: no network but a proxy's, no capabilities, its writes kept apart.
+    """Runs each command in a container of its own: no network but a proxy's, no capabilities, writes to a layer.
 
-    Without an image of the person's own (`REMIT_SANDBOX_IMAGE`) it shows this system's programs, as Bubblewrap does.
+    Unless the person names an image (`REMIT_SANDBOX_IMAGE`), commands see this system's programs, as in Bubblewrap.
     """
 
     def __init__(self, program: ProgramName, workspace: Path | None = None) -> None:
@@ -188,15 +191,15 @@ class Containers:
 
     @property
     def name(self) -> RuntimeName:
-        """The program."""
+        """The program, `podman` or `docker`."""
         return self._program
 
     def isolation(self) -> Isolation:
-        """Returns what isolates here, found out by one real run in this process."""
+        """Returns what this sandbox gives here, found by real runs once in this process."""
         return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        """Runs the command until it ends, passes a limit, or is cancelled. Raises ToolError (`sandbox_unavailable`)."""
         found = await self._tried.find()
         require_isolation(found.isolation, spec)
         assert found.place is not None, "what isolates has its place"
@@ -212,7 +215,7 @@ class Containers:
         return command_output(ended, left, written)
 
     def start_rules(self, program: bytes) -> RuleStart:
-        """Returns how rules begin, with the libraries and the Python of this system. Raises OSError."""
+        """Returns how to start the rules in a container with this system's libraries and Python. Raises OSError."""
         place = self._tried.find_now().place
         if place is None or self._image:
             why = "rules need this system's own Python, which is not in an image of the person's own"
@@ -228,14 +231,14 @@ class Containers:
         self._act_now(containers.create_rules_argv(container, template, text, rules_argv()))
 
         def remove() -> None:
-            with contextlib.suppress(OSError):  # somebody else may be at it
+            with contextlib.suppress(OSError):  # another process may be removing it
                 self._act_now(containers.remove_argv(self._program, [container.name]))
 
         argv = containers.start_argv(self._program, container.name, hears=True)
         return RuleStart(tuple(argv), self._environment, remove=remove)
 
     def _act_now(self, argv: Sequence[str]) -> None:
-        """One short call of the program, for a thread that may wait for it. Raises OSError where it fails."""
+        """Calls the program once, briefly, and blocks the calling thread. Raises OSError if the call fails."""
         try:
             subprocess.run(argv, env=self._environment, cwd="/", capture_output=True, timeout=_ACT_S, check=True)
         except subprocess.SubprocessError as error:
@@ -243,7 +246,7 @@ class Containers:
             raise OSError(last_line(said)) from error
 
     async def collect(self) -> list[str]:
-        """Remove the containers of servers that are dead; their names."""
+        """Removes the containers of servers that are dead, and returns their names."""
         listed = await self._act(containers.list_argv(self._program))
         pairs = (line.split() for line in listed.stdout.value().decode(errors="replace").splitlines())
         left = [pair[0] for pair in pairs if len(pair) == 2 and is_dead(pair[1])]
@@ -271,7 +274,8 @@ class Containers:
             return _Found(self._nothing(str(error), _WORKS.format(self._program)))
 
     async def _prepared(self) -> _Place:
-        """Raises RuntimeError where there is no image and none can be made."""
+        """Returns the image, made if necessary, and how to run it. Raises RuntimeError if there is no image and none
+        can be made."""
         if self._files is None:
             self._files = await asyncio.to_thread(_make_files_folder)
         image, content = (self._image, b"") if self._image else await asyncio.to_thread(_system_image)
@@ -293,7 +297,7 @@ class Containers:
         )
         _, said = await process.communicate(content)
         assert process.stdin is not None
-        with contextlib.suppress(OSError):  # a program that ended before it read all; Python 3.11 would print that
+        with contextlib.suppress(OSError):  # the program may end before it reads all; Python 3.11 would print that
             await process.stdin.wait_closed()
         if process.returncode != 0:
             raise RuntimeError(last_line(said) or f"{self._program} cannot import an image")
@@ -318,7 +322,7 @@ class Containers:
         return Isolation(self._program, available=True)
 
     async def _try_more(self, isolation: Isolation, place: _Place) -> _Found:
-        """Returns the same, with what a layer and a proxy came to."""
+        """Returns isolation and place, completed by trials of a layer, the proxy, a channel and the loopback."""
         (area, read_only), (held, offline) = await asyncio.gather(self._find_area(place), self._try_ways(place))
         hosts, channel, background = (line in held for line in _WENT)
         ways = replace(isolation, hosts=hosts, channel=channel, background=background, offline=offline)
@@ -326,7 +330,7 @@ class Containers:
         return _Found(more, replace(place, area=area))
 
     async def _find_area(self, place: _Place) -> tuple[Path | None, str]:
-        """Returns the first folder in which layers may lie, or why none can, with what helps."""
+        """Returns the first folder in which layers can lie; or None, with the reason and advice in the text."""
         why = ""
         for area in map(Path, (tempfile.gettempdir(), *AREAS)):
             with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
@@ -350,7 +354,7 @@ class Containers:
         return None, f"{why}; {helps}, or install bubblewrap"
 
     async def _try_ways(self, place: _Place) -> tuple[Sequence[bytes], str]:
-        """Returns which of `_WENT` a command got to, and why not to all of them, with what helps."""
+        """Returns which lines of `_WENT` a command printed; unless it was all, also the reason with advice."""
         argv = (self._python(), "-I", "-S", "-B", "-c", _TRIAL_OF_WAYS)
         loopback = Loopback()
         coming = asyncio.create_task(_come_in(loopback))
@@ -378,8 +382,8 @@ class Containers:
     async def _layered(
         self, spec: CommandSpec, place: _Place, progress: Progress | None = None
     ) -> tuple[ProcessResult, tuple[LayerChange, ...], tuple[str, ...]]:
-        """Run it with a layer over the workspace, where there can be one; and what is then changed in it, and what was
-        written. Raises OSError and ToolError.
+        """Runs the command, with a layer if it writes and there can be one. Returns its result, the changes in the
+        layer, and the paths written there. Raises OSError and ToolError.
         """
         area = place.area if can_lie_over(spec, self._program) else None
         if spec.scratch and area is None:
@@ -397,7 +401,7 @@ class Containers:
     async def _connected(
         self, spec: CommandSpec, place: _Place, progress: Progress | None = None, given: _Given = _NOTHING_MORE
     ) -> ProcessResult:
-        """Run it with its doors, where it is to have any. Raises OSError and ToolError."""
+        """Runs the command, with its doors and its channel if it needs any. Raises OSError and ToolError."""
         async with open_doors(spec, always=spec.channel is not None) as doors, open_channel(spec.channel) as end:
             if doors is None:
                 return await self._contained(spec, place, progress, given)
@@ -454,7 +458,7 @@ class Containers:
         )
 
     def _python(self) -> str:
-        """Returns the Python inside: this very one, but in an image of the person's own that image's."""
+        """Returns the Python inside: the one that runs the server, or that of the image which the person named."""
         return "python3" if self._image else str(runtime_folders()[0])
 
     def _errand(self, spec: CommandSpec, name: str, progress: Progress | None) -> Invocation:
@@ -472,7 +476,7 @@ class Containers:
         )
 
     def _freeze(self, name: str, stop: bool) -> None:
-        """Beside what goes on: one act after the other, in their order; again where the program is not ready for it."""
+        """Pauses the container, or lets it go on, in a task: after the earlier ones, and again if the program fails."""
 
         async def act(before: asyncio.Task[None] | None) -> None:
             if before is not None:
@@ -486,7 +490,8 @@ class Containers:
         self._pausing = asyncio.get_running_loop().create_task(act(self._pausing))
 
     async def _judged(self, ended: ProcessResult, name: str, memory: int) -> ProcessResult:
-        """Returns the same, with what only the runtime knows: that nothing started, or that the kernel ended it."""
+        """Returns the result, corrected where only the runtime knows that the command never started, or that the kernel
+        killed it for lack of memory."""
         if ended.exit_code not in _UNCLEAR:
             return ended
         shown = await self._act(containers.exit_code_argv(self._program, name))
@@ -498,14 +503,14 @@ class Containers:
         return ended
 
     async def _end(self, name: str, process: asyncio.subprocess.Process) -> None:
-        """End a container before the program that attends to it: cut short while it starts one, Podman leaves a process
-        of which nobody knows. Where it has ended by itself, it is still looked at."""
+        """Ends the container before the program that attends to it, because Podman, killed while it starts a container,
+        leaves an unknown process. A container whose program has ended stays, so that it can still be inspected."""
         if process.returncode is None:
             await self._remove(name)
         await _kill(process)
 
     async def _remove(self, name: str) -> bool:
-        """Whatever state it is in, and whether it is there or not. Returns whether it is gone."""
+        """Removes a container in any state, also one that does not exist. Returns whether it is gone."""
         with contextlib.suppress(OSError):
             removed = await self._act(containers.remove_argv(self._program, [name]))
             asked = containers.exit_code_argv(self._program, name)
@@ -520,14 +525,14 @@ class Containers:
                 clear_leftovers(area)
 
     def _clear(self, place: _Place, folder: Path) -> None:
-        """Empties a folder of what only root may remove. Never raises."""
+        """Empties a folder of files that only root may remove, by a container. Never raises."""
         here = CommandSpec((), folder, folder, {}, _ACT_S)
         argv = containers.clear_argv(self._container(place, here, "standard"), folder)
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             subprocess.run(argv, env=self._environment, cwd="/", capture_output=True, timeout=_ACT_S, check=False)
 
     async def _act(self, argv: list[str]) -> ProcessResult:
-        """Returns one short call of the program. Raises OSError where it cannot start."""
+        """Calls the program once, briefly, and returns the result. Raises OSError if it cannot start."""
         return await run_subprocess(Invocation(argv, self._environment, _ACT_S, MIB, MIB, _kill))
 
     def _did_not_start(self, ended: ProcessResult) -> Isolation:
@@ -539,12 +544,12 @@ class Containers:
 
 
 def _calls_of(spec: CommandSpec) -> ProfileName:
-    """Returns the filter of calls of a command."""
+    """Returns the name of a command's seccomp profile."""
     return "alone" if spec.alone else "standard" if spec.reached else TEMPLATES[spec.template].seccomp
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """End a program of ours."""
+    """Kills a process that we started, and waits for its end."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
@@ -552,18 +557,19 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _require_readable(folder: Path) -> Path:
-    """Returns a private folder of ours that the user inside may look into."""
+    """Makes a private folder readable for the user inside the container, and returns it."""
     folder.chmod(0o755)
     return folder
 
 
 def _system_image() -> tuple[str, bytes]:
-    """With the folders above every toolchain of this person: the runtime itself would make them to be listed."""
+    """Returns the image with the folders above every toolchain of the person, because the runtime itself would make
+    them listable."""
     return system_image(passed=folders_above(places_of(os.environ)))
 
 
 def _make_files_folder() -> Path:
-    """Returns the seccomp profiles, and an empty folder and an unreadable file to lay over what is hidden."""
+    """Makes a folder of the seccomp profiles, and of an empty folder and an unreadable file that cover hidden paths."""
     folder = _require_readable(lasting_folder("containers"))
     (folder / "folder").mkdir(mode=0o555)
     (folder / "file").touch(mode=0o000)
@@ -582,9 +588,10 @@ _FOLDERS = ("/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var")
 
 
 def system_image(system: Iterable[str] = SYSTEM_FOLDERS, passed: Iterable[Path] = ()) -> tuple[str, bytes]:
-    """Returns the image's name, which changes with its content, and a tar file of it. Looks at what is a link here.
+    """Returns the image's name, which changes with its content, and a tar file of it.
 
-    The folders that are `passed` through on the way to a mount cannot be listed.
+    Folders of `system` that are links on this machine become links in the image. The `passed` folders, which only lead
+    to a mount, cannot be listed inside.
     """
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tar:
@@ -608,7 +615,7 @@ def system_image(system: Iterable[str] = SYSTEM_FOLDERS, passed: Iterable[Path] 
 
 
 def system_paths() -> tuple[Path, ...]:
-    """Returns what is mounted on it: this system's programs, and the few files of /etc that they need."""
+    """Returns what is mounted on the image: this system's programs, and the few files of /etc that they need."""
     folders = (Path(name) for name in SYSTEM_FOLDERS)
     files = (Path("/etc", name) for name in ETC)
     return (*(f for f in folders if f.is_dir() and not f.is_symlink()), *(f for f in files if f.exists()))

@@ -1,8 +1,8 @@
-"""Mounts a layer on the host where the server is root, for a container to have (BOX-05). A program of its own.
+"""Mounts a layer on the host for a container, if the server is root (BOX-05). A program of its own.
 
-The command is another user, who could change nothing of what is root's. So both the workspace and what is written are
-seen through mounts that exchange the two users: inside it is the command's, and on the disk root's. The mounts belong
-to the overlay alone: nobody finds them by a name, and the workspace's is read-only.
+The command is another user, who could not change root's files. So the overlay uses the workspace and the written files
+through mounts that exchange the two users: inside, the files belong to the command, and on the disk to root. These
+mounts are only in the overlay: they have no path, and the workspace's is read-only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _LAST = (1 << 32) - 2
 
 
 def main(words: list[str]) -> int:
-    """`mount_layer USER GROUP FOLDER…`: mounts the overlay of each folder at its `merged`. Says why where it cannot."""
+    """Mounts the overlay of each folder at its `merged`: `mount_layer USER GROUP FOLDER…`.
+
+    Returns 1 and prints why if it cannot.
+    """
     user, group, *folders = words
     try:
         users = _exchanging(int(user), int(group))
@@ -48,7 +51,7 @@ def _mount(folder: str, users: int) -> None:
 
 
 def _tree(folder: str, users: int, attributes: int) -> int:
-    """Returns a mount of this folder that lies nowhere, and exchanges its users. Raises OSError."""
+    """Returns a detached mount of this folder in which the users are exchanged. Raises OSError."""
     flags = ctypes.c_uint(_TREE_CLONE | _TREE_CLOSE_ON_EXEC)
     tree = kernel.call("syscall", ctypes.c_long(_OPEN_TREE), ctypes.c_int(_AT_FDCWD), folder.encode(), flags)
     wanted = struct.pack("QQQQ", _ATTR_IDMAP | attributes, 0, 0, users)
@@ -58,7 +61,7 @@ def _tree(folder: str, users: int, attributes: int) -> int:
 
 
 def _exchanging(user: int, group: int) -> int:
-    """Returns a user namespace in which root and this user have each other's numbers. Raises OSError."""
+    """Returns a descriptor of a user namespace in which root and this user have each other's ids. Raises OSError."""
     ready, told = os.pipe()
     child = os.fork()
     if child == 0:
@@ -81,6 +84,6 @@ def _exchanging(user: int, group: int) -> int:
 
 
 def _exchange(number: int) -> str:
-    """Returns lines of a map: first number inside, first outside, how many."""
+    """Returns the lines of an id map that exchanges 0 and `number`: first id inside, first id outside, count."""
     ranges = [(0, number, 1), (number, 0, 1), (1, 1, number - 1), (number + 1, number + 1, _LAST - number)]
     return "".join(f"{inside} {outside} {count}\n" for inside, outside, count in ranges if count > 0)

@@ -1,4 +1,4 @@
-"""The kernel's own means, where no program isolates: `launch.py` builds what bwrap(1) builds, and adds Landlock to it.
+"""Isolates by the kernel alone, without an installed program: `launch.py` builds what bwrap(1) builds, with Landlock.
 
-Absent: what a command sees (`bubblewrap/` says that, once, and starts either of the two).
+Absent: what a command sees (only `bubblewrap/` says that, and it starts either bwrap or `launch.py`).
 """

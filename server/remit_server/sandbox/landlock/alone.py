@@ -1,8 +1,8 @@
-"""Runs a command under Landlock and a filter of calls, where the kernel gives no namespace. Standard library only.
+"""Runs a command under Landlock and a seccomp filter, where the kernel gives no namespace. Standard library only.
 
-`DESCRIPTOR`, to read as JSON what to run, from `landlock_alone.py`. The first process waits and reports as bwrap does,
-takes up whoever loses its parent, and ends all of them before it ends itself. It also sets modes and times for the
-command, in its scratch folder alone, for Landlock does not know those (BOX-13).
+Its one argument is a descriptor with JSON from `landlock_alone.py` that says what to run. The first process waits and
+reports as bwrap does, adopts orphaned processes, and ends all of them before it ends itself. It also sets modes and
+times of files for the command, in its scratch folder alone, because Landlock does not restrict those (BOX-13).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MODES = 0o1777
 _NOW = (1 << 30) - 1
 _OMIT = (1 << 30) - 2
 
-# How the calls are numbered that modes and times are set by; by name of the machine, for fewer exist on newer ones.
+# The numbers of the calls that set modes and times, by the machine's architecture; newer architectures have fewer.
 _CALLS: dict[str, dict[int, str]] = {
     "x86_64": {90: "chmod", 91: "fchmod", 268: "fchmodat", 452: "fchmodat2", 280: "utimensat"},
     "aarch64": {52: "fchmod", 53: "fchmodat", 452: "fchmodat2", 88: "utimensat"},
@@ -43,11 +43,11 @@ _CALLS: dict[str, dict[int, str]] = {
 
 
 class Ended(Exception):
-    """Who started us is dead, or wants us to end."""
+    """The process that started us is dead, or wants us to end."""
 
 
 def main(words: list[str]) -> int:
-    """Runs the command to its end, and returns its exit code. Says why on its error output where it did not begin."""
+    """Runs the command to its end and returns its exit code; if it cannot begin, prints why to the error output."""
     with os.fdopen(int(words[0]), "rb") as source:
         given: dict[str, Any] = json.loads(source.read())
     try:
@@ -65,7 +65,7 @@ def main(words: list[str]) -> int:
 
 
 def _end_all() -> None:
-    """Ends all below this process, and takes them up: each has a number until then, and there are not many."""
+    """Kills all descendants of this process and reaps them, because each keeps its pid until then and pids are few."""
     end_below(os.getpid())
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -105,11 +105,11 @@ def _attend(given: dict[str, Any]) -> int:
 
 
 def _become(given: dict[str, Any], asks: socket.socket, failed: int) -> NoReturn:
-    """Puts this process under all that holds it, and becomes the command."""
+    """Puts this process under Landlock and the seccomp filter, and becomes the command."""
     program = given["argv"][0]
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and so by what it becomes
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would inherit that
             signal.signal(ignored, signal.SIG_DFL)
         os.setsid()
         os.close(int(given["status"]))
@@ -134,7 +134,7 @@ def _become(given: dict[str, Any], asks: socket.socket, failed: int) -> NoReturn
 
 
 def _serve(command: int, listener: int | None, scratch: str) -> int:
-    """Returns the exit code of the command, when it has ended; meanwhile answers what its calls ask."""
+    """Waits for the command and returns its exit code; meanwhile answers the calls that the filter hands to us."""
     waiting = select.poll()
     pidfd = os.pidfd_open(command)
     waiting.register(pidfd, select.POLLIN)
@@ -153,14 +153,14 @@ def _serve(command: int, listener: int | None, scratch: str) -> int:
 
 
 def _reap(command: int) -> None:
-    """Takes up those who have lost their parent and ended, but not the command itself."""
+    """Reaps orphaned processes that have ended, but not the command itself."""
     with contextlib.suppress(ChildProcessError):
         while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and found.si_pid != command:
             os.waitpid(found.si_pid, 0)
 
 
 def _answer(listener: int, scratch: str) -> None:
-    """Carries out one call for the process that made it, if what it is about lies in the scratch folder."""
+    """Carries out one call for the process that made it, if the file lies in the scratch folder; else refuses it."""
     asked = bytearray(80)
     fcntl.ioctl(listener, _RECEIVE, asked, True)
     number, pid, _, call, _, _, *arguments = _QUESTION.unpack_from(asked)
@@ -175,7 +175,10 @@ def _answer(listener: int, scratch: str) -> None:
 
 
 def _carry_out(name: str, pid: int, arguments: list[int], scratch: str) -> None:
-    """Raises OSError. It acts on what it has opened, wherever a path may lead a moment later."""
+    """Sets the mode or the times of one file. Raises OSError.
+
+    It checks and changes the file through one descriptor, so that a path changed meanwhile makes no difference.
+    """
     directory, path, value, flags = _AT_FDCWD, 0, 0, 0
     if name == "chmod":
         path, value = arguments[:2]
@@ -217,7 +220,7 @@ def _time_of(seconds: int, nanoseconds: int, before: int) -> int:
 
 
 def _open_of(pid: int, directory: int, path: bytes, flags: int) -> int:
-    """Returns a descriptor of what a process means by a path, or by one of its own descriptors. Raises OSError."""
+    """Returns a descriptor of the file that a process names, by a path or by its own descriptor. Raises OSError."""
     follow = os.O_NOFOLLOW if flags & _SYMLINK_NOFOLLOW else 0
     if not path:
         if not flags & _EMPTY_PATH:
@@ -234,10 +237,10 @@ def _open_of(pid: int, directory: int, path: bytes, flags: int) -> int:
 
 
 def _text_of(pid: int, address: int) -> bytes:
-    """Returns what a process has there, up to a null. Raises OSError."""
+    """Returns the null-terminated text at an address of a process. Raises OSError."""
     found = b""
     while b"\0" not in found and len(found) < _MAX_PATH:
-        # To the end of a page at most: what lies behind it may not be there.
+        # Read to the end of a page at most, because the next page may not be mapped.
         found += _memory_of(pid, address + len(found), 4096 - (address + len(found)) % 4096)
     return found.partition(b"\0")[0]
 
@@ -256,10 +259,10 @@ def _signed(number: int) -> int:
 
 
 def end_below(root: int) -> bool:
-    """Ends all that descend from a process, and not itself; returns whether there was any.
+    """Kills all descendants of a process, but not the process itself; returns whether there were any.
 
-    Each is stopped before its children are looked for, so that it starts no other meanwhile: what starts processes as
-    fast as it can leaves nobody else the time to go through all of them twice.
+    Each is stopped before its children are looked for, so that it starts no other meanwhile: a command that starts
+    processes as fast as it can would otherwise always be ahead of the search.
     """
     stopped: set[int] = set()
     while _stop_below(root, stopped):
@@ -272,7 +275,7 @@ def end_below(root: int) -> bool:
 
 
 def _stop_below(root: int, stopped: set[int]) -> bool:
-    """Stops those that are not stopped yet, adds them, and returns whether there were any."""
+    """Stops the descendants that are not in `stopped` yet, adds them to it, and returns whether there were any."""
     before = len(stopped)
     pending = [root]
     while pending:
@@ -285,7 +288,8 @@ def _stop_below(root: int, stopped: set[int]) -> bool:
 
 
 def _children_of(pid: int) -> list[int]:
-    """Returns the children of a process that live; of a kernel that does not list them, found in the table of all."""
+    """Returns the living children of a process; on a kernel that does not list children, all living descendants, found
+    in the table of processes."""
     found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
@@ -295,12 +299,12 @@ def _children_of(pid: int) -> list[int]:
         if os.path.exists("/proc/self/task") and not os.path.exists(f"/proc/self/task/{os.getpid()}/children"):  # noqa: PTH110
             return [*_living_below(pid)]
     except OSError:
-        pass  # it has ended meanwhile
+        pass  # the process has ended meanwhile
     return found
 
 
 def signal_below(root: int, *, stop: bool) -> None:
-    """Pauses all that descend from a process, also what appears meanwhile, or lets them go on; not itself."""
+    """Pauses all descendants of a process, also those that appear meanwhile, or lets them go on; not the root."""
     told: set[int] = set()
     while new := _living_below(root) - told:
         _signal(new, signal.SIGSTOP if stop else signal.SIGCONT)

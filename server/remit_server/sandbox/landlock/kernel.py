@@ -1,6 +1,6 @@
-"""What the programs of this package ask of the kernel: Landlock, a filter of calls, the end with a parent.
+"""Calls to the kernel for the programs of this package: Landlock, a seccomp filter, death together with the parent.
 
-Standard library only: it is imported by programs that have nothing else (landlock(7), seccomp(2), prctl(2)).
+Standard library only, because programs that have nothing else import it (landlock(7), seccomp(2), prctl(2)).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _SECCOMP = {"x86_64": 317, "aarch64": 277, "riscv64": 277, "armv7l": 383, "ppc64le": 358, "s390x": 348}
 _SET_MODE_FILTER, _NEW_LISTENER = 1, 8
-# One number on every architecture, as of all calls since Linux 5.0.
+# These have the same number on every architecture, as all calls since Linux 5.0.
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 
-# Rights over files, by the version of the kernel's interface that knows them first.
+# Rights over files; `_SINCE` has the version of the kernel's interface that added each later one.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _ALL_SINCE_1 = (1 << 13) - 1
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
@@ -29,12 +29,13 @@ _SINCE = ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV))
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _SCOPE_ABSTRACT_AND_SIGNALS = 3
 SCOPED_SINCE = 6
-"""The version of Landlock, of Linux 6.12, that keeps signals and abstract sockets apart."""
+"""The version of Landlock, in Linux 6.12, that can confine signals and abstract sockets."""
 
 _NET_SINCE = 4
 
 Rights = Literal["read", "list", "use", "write"]
-"""To read and run files and list folders; to list them alone; to use devices and files as they are; everything."""
+"""`read`: read and run files, list folders. `list`: only list folders. `use`: read and write existing files and
+devices. `write`: everything."""
 
 
 class LaunchFailed(Exception):
@@ -42,14 +43,15 @@ class LaunchFailed(Exception):
 
 
 def landlock_version() -> int:
-    """Returns the version of the kernel's interface; none below 1 where it has no Landlock, or has it switched off."""
+    """Returns the version of the kernel's Landlock, or a number below 1 if it has none or has it switched off."""
     return int(_libc().syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint(1)))
 
 
 def restrict_files(given: Mapping[Rights, Iterable[str]]) -> None:
-    """Lets this process and all that it starts have files only as they are given, below these places; for good.
+    """Restricts this process and all that it starts, for good, to the given rights below the given places.
 
-    Signals and abstract sockets stay among them, where the kernel has that. Raises OSError and LaunchFailed.
+    Signals and abstract sockets then reach only these processes, if the kernel supports that. Raises OSError and
+    LaunchFailed.
     """
     version = landlock_version()
     if version < 1:
@@ -68,7 +70,7 @@ def restrict_files(given: Mapping[Rights, Iterable[str]]) -> None:
     try:
         for name, places in given.items():
             for place in places:
-                # What is gone, or closed to this user, cannot be given: it has less.
+                # A place that is gone, or closed to this user, is skipped: the process then just has fewer rights.
                 with contextlib.suppress(FileNotFoundError, PermissionError):
                     _allow(ruleset, place, rights[name])
         call("syscall", ctypes.c_long(_LANDLOCK_RESTRICT), ctypes.c_int(ruleset), ctypes.c_uint(0))
@@ -92,8 +94,8 @@ class _Program(ctypes.Structure):
 
 
 def filter_calls(rules: bytes, *, listens: bool = False) -> int:
-    """Puts this process and all that it starts behind a BPF program; returns where its questions are heard, with
-    `listens`. Raises OSError and LaunchFailed."""
+    """Puts this process and all that it starts behind a seccomp filter, given as a BPF program. With `listens`, returns
+    the descriptor that receives the filter's notifications. Raises OSError and LaunchFailed."""
     number = _SECCOMP.get(os.uname().machine)
     if number is None:
         raise LaunchFailed(f"`{os.uname().machine}` is not known here")
@@ -104,7 +106,7 @@ def filter_calls(rules: bytes, *, listens: bool = False) -> int:
 
 
 def drop_privileges() -> None:
-    """Gives up every capability, and that any program could ever give one back. Raises OSError."""
+    """Gives up every capability for good, so that no program can give one back. Raises OSError."""
     for capability in range(64):
         if _libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
@@ -116,14 +118,14 @@ def drop_privileges() -> None:
 
 
 def die_with(parent: int, number: int) -> None:
-    """Has this process get a signal when its parent dies. Raises LaunchFailed where the parent is another by now."""
+    """Makes the kernel send this process a signal when its parent dies. Raises LaunchFailed if the parent has died."""
     call("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)
     if parent and os.getppid() != parent:
         raise LaunchFailed("who started it is dead")
 
 
 def write(path: str, text: str) -> None:
-    """Writes to a file of the kernel's. Raises OSError."""
+    """Writes a text to a file of the kernel, such as one below /proc. Raises OSError."""
     fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())
@@ -132,7 +134,7 @@ def write(path: str, text: str) -> None:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Returns what a function of the C library returns. Raises OSError for anything negative."""
+    """Calls a function of the C library and returns its result. Raises OSError if the result is negative."""
     result = int(getattr(_libc(), name)(*arguments))
     if result < 0:
         code = ctypes.get_errno()

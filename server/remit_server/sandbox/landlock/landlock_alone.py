@@ -1,4 +1,5 @@
-"""Landlock and a filter of calls behind the port, without any namespace: less, for who asks for it (BOX-13)."""
+"""Landlock and a seccomp filter behind the port, without any namespace: a weaker sandbox, used only if the person asks
+for it (BOX-13)."""
 
 from __future__ import annotations
 
@@ -37,14 +38,14 @@ from remit_server.sandbox.visible.toolchains import ReadOnlyMount
 from remit_server.uninterrupted import lent
 
 LACKS = ("itself",)
-"""What a command does not have here that the probe looks for: a loopback of its own."""
+"""The properties of `probe.py` that a command does not have here: a loopback of its own."""
 
 _TRIAL_S = 20.0
 _MOST_PLACES = 20_000
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-# The machine's own; git ends where it may not read its settings for all users.
+# The machine's own settings; git exits with an error if it may not read /etc/gitconfig.
 _SETTINGS = ("/etc/passwd", "/etc/group", "/etc/hosts", "/etc/gitconfig")
-# Of the machine as a whole; nothing of /proc that is about a process.
+# Files of /proc about the machine as a whole; none about a process.
 _KERNEL = tuple(
     f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "version", "filesystems", "loadavg", "uptime")
 )
@@ -57,18 +58,19 @@ class _Found:
 
 @dataclass(slots=True)
 class _Tree:
-    """The processes of one command, by the one that supervises them, which is never paused: it hears of the end."""
+    """The processes of one command, below their supervisor, which is never paused so that it notices their end."""
 
     first: list[int] = field(default_factory=list[int])
 
     def freeze(self, stop: bool) -> None:
-        """Pauses all below it, or lets them go on."""
+        """Pauses all processes below the supervisor, or lets them go on."""
         for pid in self.first:
             signal_below(pid, stop=stop)
 
 
 class LandlockAlone:
-    """Runs each command as its person, who reads the system and the workspace, and writes to a scratch folder alone."""
+    """Runs each command as the person's own user: it can read the system and the workspace, and write to a scratch
+    folder alone."""
 
     name: RuntimeName = "landlock-alone"
 
@@ -77,11 +79,11 @@ class LandlockAlone:
         self._tried = Trial(self._circumstances, self._try)
 
     def isolation(self) -> Isolation:
-        """Returns what isolates here, found out by one real run in this process."""
+        """Returns what this sandbox gives here, found by one real run in this process."""
         return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        """Runs the command until it ends, passes a limit, or is cancelled. Raises ToolError (`sandbox_unavailable`)."""
         require_isolation((await self._tried.find()).isolation, spec)
         refuse_ways_out(spec, self.name)
         if spec.in_place_of or spec.scratch or spec.loopback or spec.near or spec.alone:
@@ -141,7 +143,7 @@ class LandlockAlone:
         files: dict[Rights, list[str]],
         others: int,
     ) -> Job:
-        """Opens descriptors, which are the job's; `others` are the threads that the person has besides."""
+        """Returns the job, which owns the descriptors opened here; `others` counts the person's other threads."""
         limits = TEMPLATES[spec.template].limits
         limits = replace(limits, tasks=limits.tasks + others)
         read_status, write_status = os.pipe()
@@ -177,8 +179,8 @@ class LandlockAlone:
 
 
 def files_given(spec: CommandSpec, scratch: Path) -> dict[Rights, list[str]]:
-    """Returns what a command has of the file system. Looks at what exists; raises OSError where that is too much to be
-    told one by one."""
+    """Returns the places that a command may use, by kind of right, from those that exist. Raises OSError if hiding
+    files leaves too many places to list one by one."""
     shown = visible_outside(spec)
     hidden = frozenset((*hidden_paths_below(spec), *_private(shown)))
     folders = [spec.workspace, *(each.source for each in shown)]
@@ -191,7 +193,8 @@ def files_given(spec: CommandSpec, scratch: Path) -> dict[Rights, list[str]]:
 
 
 def places_without(top: Path, hidden: Iterable[Path]) -> Iterator[Path]:
-    """Yields the folders and files that hold all of `top` but for what is hidden, each real, as Landlock takes them."""
+    """Yields folders and files that together hold all of `top` except what is hidden, without links, because Landlock
+    takes real files."""
     inside = [path for path in hidden if path.is_relative_to(top)]
     if not inside:
         yield top
@@ -207,12 +210,12 @@ def _private(shown: Iterable[ReadOnlyMount]) -> Iterator[Path]:
 
 
 def _make_scratch() -> Path:
-    """Raises OSError."""
+    """Returns a new scratch folder. Raises OSError."""
     return _real(tempfile.mkdtemp(prefix=prefix_of("scratch")))
 
 
 def _real(folder: str) -> Path:
-    """Without links: the supervisor compares where a file really is."""
+    """Returns the folder's path without links, because the supervisor compares real paths."""
     return Path(folder).resolve()
 
 

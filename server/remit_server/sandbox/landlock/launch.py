@@ -1,10 +1,11 @@
-"""Builds a sandbox from bwrap(1)'s options, with Landlock around the command, and becomes it. Standard library only.
+"""Builds a sandbox from bwrap(1)'s options, and runs a command in it under Landlock. Standard library only.
 
 `[--layer FOLDER] OPTIONS… -- COMMAND…`. It knows the options that Remit gives, and refuses any other.
 The server does not import this file: it is a program of its own, which a user without any privilege can run (BOX-12).
 
-Three processes: the first waits and reports, the second is the first of a pid namespace, and with its death all others
-die; the third is the command, alone under Landlock and seccomp, so that it reaches neither of the two.
+Three processes: the first waits and reports; the second is the first process of a pid namespace, and when it dies, all
+others there die; the third becomes the command, and it alone is under Landlock and seccomp, so that it cannot reach the
+other two.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ _ARITY = {
     "--seccomp": 1,
     "--json-status-fd": 1,
     "--block-fd": 1,
-    # Done always: everything is unshared, no capability is kept, the environment is what is set.
+    # Accepted and ignored, because it is always done: everything is unshared, no capability is kept, and the
+    # environment is only what `--setenv` sets.
     "--unshare-all": 0,
     "--unshare-user": 0,
     "--disable-userns": 0,
@@ -57,7 +59,7 @@ _ARITY = {
     "--clearenv": 0,
     "--cap-drop": 1,
     "--unsetenv": 1,
-    # Steps that build what is seen, in their order.
+    # Steps that build what the command sees; they are carried out in the order given.
     "--ro-bind": 2,
     "--ro-bind-try": 2,
     "--bind": 2,
@@ -74,7 +76,7 @@ _ARITY = {
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """One option that builds: its words, of which the last is the place, and the mode and size that were set for it."""
+    """One option that builds something: its words, the last of which is the place, and the mode and size set for it."""
 
     name: str
     words: tuple[str, ...]
@@ -83,7 +85,7 @@ class BuildStep:
 
     @property
     def place(self) -> str:
-        """Where it is seen inside."""
+        """The path at which the command sees it."""
         return self.words[-1]
 
 
@@ -97,12 +99,12 @@ class LaunchPlan:
     single: dict[str, str] = field(default_factory=dict[str, str])
 
     def descriptor(self, name: str) -> int | None:
-        """Returns the one that an option names, where it is given."""
+        """Returns the descriptor that an option names, or None if the option is not given."""
         return int(self.single[name]) if name in self.single else None
 
 
 def parse(words: list[str]) -> LaunchPlan:
-    """Returns what is asked for. Raises kernel.LaunchFailed for an option that this program does not know."""
+    """Returns the parsed options. Raises kernel.LaunchFailed for an option that this program does not know."""
     end = words.index("--")
     options, plan = words[:end], LaunchPlan(words[end + 1 :])
     mode: int | None = None
@@ -127,26 +129,27 @@ def parse(words: list[str]) -> LaunchPlan:
 
 
 class RootBuilder:
-    """Mounts what the command will see below `/new`, from what is below `/old`. `writable` is what it may write to."""
+    """Mounts below `/new` what the command will see, from the host's files below `/old`. `writable` are the places that
+    the command may write to."""
 
     def __init__(self) -> None:
         self.writable: dict[str, None] = {}
 
     def carry_out(self, step: BuildStep) -> None:
-        """Raises OSError and kernel.LaunchFailed."""
+        """Carries out one step. Raises OSError and kernel.LaunchFailed."""
         _STEPS[step.name](self, step)
 
     def ro_bind(self, step: BuildStep) -> None:
-        """Shows a file or folder, with all that is mounted below, to be read."""
+        """Shows a file or folder read-only, with all that is mounted below it."""
         self._bind(step, _ATTR_RDONLY)
 
     def ro_bind_try(self, step: BuildStep) -> None:
-        """Shows it where it is there."""
+        """Shows a file or folder read-only, if it exists."""
         if os.path.exists(_OLD + step.words[0]):  # noqa: PTH110
             self.ro_bind(step)
 
     def bind(self, step: BuildStep) -> None:
-        """Shows a folder, to be written to."""
+        """Shows a folder that the command may write to."""
         self._bind(step, 0)
         self.writable[step.place] = None
 
@@ -156,18 +159,18 @@ class RootBuilder:
         os.symlink(step.words[0], _NEW + step.place)  # noqa: PTH211
 
     def folder(self, step: BuildStep) -> None:
-        """Makes a folder, where none is there."""
+        """Makes a folder, unless it exists."""
         self._make_folder(step.place, step.mode)
 
     def tmpfs(self, step: BuildStep) -> None:
-        """Mounts an empty folder, to be written to."""
+        """Mounts an empty folder that the command may write to."""
         self._make_folder(step.place)
         options = f"mode={0o755 if step.mode is None else step.mode:o}" + (f",size={step.size}" if step.size else "")
         _mount("tmpfs", _NEW + step.place, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
         self.writable[step.place] = None
 
     def file(self, step: BuildStep) -> None:
-        """Makes a file of what a descriptor gives, which is closed then; or writes it to one that is there."""
+        """Makes a file of a descriptor's content, or writes it to a file that exists; then closes the descriptor."""
         _make_parents(step.place)
         with os.fdopen(int(step.words[0]), "rb") as source:
             data = source.read()
@@ -183,12 +186,12 @@ class RootBuilder:
             os.close(target)
 
     def proc(self, step: BuildStep) -> None:
-        """Mounts what tells of the processes of this namespace alone."""
+        """Mounts a /proc that shows only the processes of this namespace."""
         self._make_folder(step.place)
         _mount("proc", _NEW + step.place, "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
     def dev(self, step: BuildStep) -> None:
-        """Makes a folder of the devices that lead nowhere, and of terminals of its own."""
+        """Makes a folder of harmless devices, such as `null`, with terminals of its own."""
         self.tmpfs(step)
         for name in ("null", "zero", "full", "random", "urandom", "tty"):
             self._make_file(f"{step.place}/{name}")
@@ -202,7 +205,7 @@ class RootBuilder:
         os.symlink("pts/ptmx", f"{_NEW}{step.place}/ptmx")  # noqa: PTH211
 
     def remount_ro(self, step: BuildStep) -> None:
-        """Has nothing be written there any more; not what else is mounted below."""
+        """Makes a mount read-only, but not what else is mounted below it."""
         _set_attributes(_NEW + step.place, _ATTR_RDONLY, recursive=False)
         self.writable.pop(step.place, None)
 
@@ -243,7 +246,7 @@ _STEPS: dict[str, Callable[[RootBuilder, BuildStep], None]] = {
 
 
 def main(words: list[str]) -> int:
-    """Runs the command to its end, and returns its exit code. Says why on its error output where it did not begin."""
+    """Runs the command to its end and returns its exit code; if it cannot begin, prints why to the error output."""
     try:
         plan = parse(words)
         kernel.die_with(os.getppid(), signal.SIGKILL)
@@ -257,7 +260,8 @@ def main(words: list[str]) -> int:
 
 
 def _attend(plan: LaunchPlan) -> int:
-    """Starts the first process of the namespace, reports of it, and of the command's end, where that is asked for."""
+    """Starts the first process of the namespace; reports its pid and the command's exit code, if a status descriptor is
+    given. Returns the exit code, or 1 if the command did not begin."""
     status = plan.descriptor("--json-status-fd")
     if status is not None:
         os.set_inheritable(status, False)
@@ -300,7 +304,7 @@ def _given(plan: LaunchPlan) -> Iterator[int]:
 
 
 def _be_first(plan: LaunchPlan, alive: int, failures: int) -> NoReturn:
-    """Builds what the command sees, waits until it may begin, starts it, and ends with it."""
+    """Builds what the command sees, waits until the command may begin, starts it, and ends when it ends."""
     code = 1
     try:
         kernel.die_with(0, signal.SIGKILL)
@@ -328,7 +332,7 @@ def _be_first(plan: LaunchPlan, alive: int, failures: int) -> NoReturn:
 
 
 def _reap(command: int) -> int:
-    """Returns the exit code of the command, when it has ended; and takes up whoever lost its parent meanwhile."""
+    """Waits for the command and returns its exit code; meanwhile reaps orphaned processes."""
     while True:
         pid, ended = os.wait()
         if pid == command:
@@ -344,7 +348,7 @@ def _become(plan: LaunchPlan, writable: list[str], failures: int) -> NoReturn:
         os.chdir(plan.single.get("--chdir", "/"))
         with os.fdopen(int(plan.single["--seccomp"]), "rb") as source:
             rules = source.read()
-        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and so by what it becomes
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would inherit that
             signal.signal(ignored, signal.SIG_DFL)
         kernel.restrict_files({"read": ["/"], "use": ["/dev"], "write": writable})
         kernel.filter_calls(rules)
@@ -375,8 +379,8 @@ def _enter_namespaces(plan: LaunchPlan) -> None:
 
 
 def _mount_layer(folder: str) -> None:
-    """Lays the layer over the workspace, others over folders whose content is thrown away, and empty ones over what
-    stands for folders of the host."""
+    """Mounts the layer's overlays: over the workspace, over each scratch folder, and one without writable parts over
+    each folder of the host that has a stand-in."""
     for place in (folder, *_folders_in(f"{folder}/scratch")):
         parts = f"lowerdir={place}/lower,upperdir={place}/upper,workdir={place}/work,userxattr"
         _mount("overlay", f"{place}/merged", "overlay", 0, parts)
@@ -389,8 +393,8 @@ def _folders_in(folder: str) -> list[str]:
 
 
 def _build(plan: LaunchPlan) -> list[str]:
-    """Makes a new root of what was asked for, and leaves the old one; returns what can be written to."""
-    with contextlib.suppress(OSError):  # where it is not ours to set, the filter of calls refuses them all the same
+    """Builds a new root from the steps of the plan, and leaves the old root; returns the writable places."""
+    with contextlib.suppress(OSError):  # if we may not set it, the seccomp filter refuses new namespaces all the same
         kernel.write("/proc/sys/user/max_user_namespaces", "0")
     _mount("tmpfs", _BASE, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755")
     os.mkdir(_BASE + _OLD)  # noqa: PTH102
@@ -405,7 +409,7 @@ def _build(plan: LaunchPlan) -> list[str]:
         builder.carry_out(step)
     os.umask(0o022)
     kernel.call("umount2", _OLD.encode(), _MNT_DETACH)
-    # A second time: what lay around the new root is gone then, too.
+    # Pivot a second time, so that the temporary root around the new one is gone, too.
     os.chdir(_NEW)
     _pivot(".", ".")
     kernel.call("umount2", b".", _MNT_DETACH)

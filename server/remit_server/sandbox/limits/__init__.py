@@ -1,1 +1,1 @@
-"""What a command may use of the machine; `limits.py` has the table."""
+"""How much of the machine a command may use; `limits.py` has the table."""

@@ -1,4 +1,4 @@
-"""A control group for one command, where this user may make one (cgroups v2; BOX-04)."""
+"""A control group for one command, if this user may make one (cgroups v2; BOX-04)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PERIOD_US = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ControlGroup:
-    """A group of its own; `memory` is its limit in bytes."""
+    """The control group of one command; `memory` is its limit in bytes."""
 
     folder: Path
     memory: int
 
     @classmethod
     def make(cls, template: Template, parents: tuple[Path, ...] | None = None) -> ControlGroup | None:
-        """Returns a fresh one below the first of `parents` that takes both limits; None where there is none."""
+        """Returns a fresh group below the first of `parents` where both limits can be set, or None if there is none."""
         for parent in find_parents() if parents is None else parents:
             with contextlib.suppress(OSError):
                 made = cls(Path(tempfile.mkdtemp(prefix=prefix_of("group"), dir=parent)), template.memory)
@@ -37,11 +37,11 @@ class ControlGroup:
         return None
 
     def joining(self) -> tuple[str, ...]:
-        """Returns what comes before an argv so that it, and all it starts, are in the group."""
+        """Returns the words to put before an argv, so that its process and all that it starts are in the group."""
         return ("/bin/sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.folder / "cgroup.procs"))
 
     def stopped(self) -> str | None:
-        """Returns why the kernel ended something in it, in words."""
+        """Returns in words why the kernel killed a process of the group, or None if it killed none."""
         with contextlib.suppress(OSError):
             for line in (self.folder / "memory.events").read_text().splitlines():
                 name, _, times = line.partition(" ")
@@ -50,12 +50,12 @@ class ControlGroup:
         return None
 
     def freeze(self, stop: bool) -> None:
-        """Pauses all that is in it, or lets it go on. Never raises: a group that is gone has nothing in it."""
+        """Pauses all processes of the group, or lets them go on. Never raises, because a missing group is empty."""
         with contextlib.suppress(OSError):
             (self.folder / "cgroup.freeze").write_text("1" if stop else "0")
 
     def remove(self) -> None:
-        """End whatever is in it, and the group. Never raises."""
+        """Kills all processes of the group, and removes it. Never raises."""
         with contextlib.suppress(OSError):
             if (self.folder / "cgroup.kill").exists():
                 (self.folder / "cgroup.kill").write_text("1")
@@ -67,13 +67,14 @@ class ControlGroup:
             time.sleep(0.005)
 
     def _limited(self, template: Template) -> bool:
-        """Returns files of a control group exist where the controller is there; none can be made."""
+        """Sets the limits, and returns whether they could be set and processes can join. A limit's file exists only if
+        its controller is enabled. May raise OSError."""
         wanted = {"memory.max": template.memory, "pids.max": template.limits.tasks}
         if not all((self.folder / name).exists() for name in wanted):
             return False
         for name, value in wanted.items():
             (self.folder / name).write_text(str(value))
-        # Where that controller is; without it a command is merely nicer than others.
+        # If the controllers exist; without `cpu` a command still has a lower priority than others.
         for name, most in (("memory.swap.max", "0"), ("cpu.max", f"{round(template.cpus * _PERIOD_US)} {_PERIOD_US}")):
             with contextlib.suppress(OSError):
                 (self.folder / name).write_text(most)
@@ -81,16 +82,16 @@ class ControlGroup:
 
 
 def clear_groups() -> None:
-    """End and remove the groups of servers that are dead. Never raises."""
+    """Empties and removes the control groups of servers that are dead. Never raises."""
     for parent in find_parents():
         for folder in find_leftovers(parent):
             ControlGroup(folder, 0).remove()
 
 
 def find_parents(ours: Path = _OURS, mounted: Path = _MOUNTED) -> tuple[Path, ...]:
-    """Returns where one may be made: beside the server's own group, since one with processes can give no limits to its
-    own."""
-    # First: it is quick, and where version 2 is not, there is nothing to read.
+    """Returns the folders in which a group may be made: first beside the server's own group, because a group that has
+    processes itself cannot set limits for groups below it; then below it."""
+    # Look for this file first, because that is quick, and without version 2 there is nothing to read.
     if not (mounted / "cgroup.controllers").exists():
         return ()
     with contextlib.suppress(OSError):

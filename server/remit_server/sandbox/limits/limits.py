@@ -1,6 +1,6 @@
-"""How much a command may use (`code-executor`; BOX-04), and what it is using, read from /proc.
+"""How much a command may use, and how much it is using, read from /proc (BOX-04).
 
-The kinds of sandbox and what each may use (BOX-04): one table.
+Also the table of sandbox templates, with what a command may use in each (BOX-04).
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes and counts. `tasks` counts threads and is hard, to root with what `pids` adds; the totals are watched.
+    """Limits of one command, in bytes and counts. The kernel enforces `tasks`, which counts threads (for root as
+    `pids.py` says); the totals are watched.
 
-    `spare_bytes` stay free on the disk of what is written, and of what is written to files that have no name any more.
+    `spare_bytes` have to stay free on the disk, because deleted files that are still open take room but are not seen.
     """
 
     processes: int = 100
@@ -42,7 +43,7 @@ class Limits:
     output_factor: int = 64
 
     def impose(self, pid: int) -> None:
-        """Set them for a process and all that it is going to start, none above what this one itself may have.
+        """Sets the limits of the kernel for a process and all that it will start, none above this process's own.
 
         Raises OSError.
         """
@@ -59,14 +60,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Processes below one, itself included, their threads, and the bytes of memory they hold resident."""
+    """What a process and its descendants use: processes, threads, and bytes of resident memory."""
 
     processes: int
     tasks: int
     resident_bytes: int
 
     def beyond(self, limits: Limits) -> str | None:
-        """Returns which limit is passed, in words, or None."""
+        """Returns in words which limit is passed, or None."""
         if self.processes > limits.processes:
             return f"more than {limits.processes} processes"
         if self.tasks > limits.tasks:
@@ -77,14 +78,15 @@ class Usage:
 
 
 def measure_usage(root: int) -> Usage:
-    """Returns what the process `root` and all its descendants use. Orphans of a pid namespace stay below its init."""
+    """Returns what the process `root` and all its descendants use; if `root` is the first of a pid namespace, orphans
+    are among them."""
     found = _read_tree(root)
     resident = sum(pages for _, pages in found.values()) * resource.getpagesize()
     return Usage(len(found), sum(threads for threads, _ in found.values()), resident)
 
 
 def tasks_of(user: int) -> int:
-    """Returns how many threads this user has, in all: RLIMIT_NPROC counts them, where no namespace does."""
+    """Returns how many threads this user has in all, because without a namespace RLIMIT_NPROC counts all of them."""
     total = 0
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError, ValueError):
@@ -114,7 +116,7 @@ def _read_tree(root: int) -> dict[int, tuple[int, int]]:
     used: dict[int, tuple[int, int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208  names only, ten times a second
         if name.isdigit():
-            # A process may end while we look.
+            # A process may end while we read its status.
             with contextlib.suppress(OSError, IndexError, ValueError):
                 fields = _read_stat(name).rpartition(b")")[2].split()
                 children[int(fields[1])].append(int(name))
@@ -129,14 +131,14 @@ def _read_tree(root: int) -> dict[int, tuple[int, int]]:
 
 
 def free_space(folder: Path) -> int:
-    """Returns bytes that are free on its disk. Raises OSError."""
+    """Returns how many bytes are free on the folder's disk. Raises OSError."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize
 
 
 def layer_excess(folder: Path, limits: Limits, free_before: int) -> str | None:
-    """Returns which limit is passed by what was written to the workspace, in words, or None."""
-    # Not all of it is seen there: a file that was removed takes its room for as long as it is open.
+    """Returns in words which limit is passed by what the command wrote to the folder, or None."""
+    # Check the disk too, because a removed file takes room as long as it is open, but is not seen in the folder.
     if free_space(folder) < min(limits.spare_bytes, free_before - limits.layer_bytes):
         return "the disk is nearly full"
     written, files = size_below(folder, limits.layer_files)
@@ -146,7 +148,8 @@ def layer_excess(folder: Path, limits: Limits, free_before: int) -> str | None:
 
 
 def _read_stat(pid: str) -> bytes:
-    """Raises OSError. By its descriptor: a bomb has a thousand processes while the next look is taken."""
+    """Returns the process's line of /proc. Raises OSError. Uses plain descriptors, because a fork bomb makes a thousand
+    processes between two looks."""
     fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, 4096)
@@ -161,15 +164,18 @@ def _lower_limit(kind: int, most: int) -> int:
 
 TemplateName = SandboxName
 
-# The kernel's limits count threads: as many as this for each process.
+# The kernel's limits count threads, so allow this many for each process.
 _THREADS = 4
-# Resident memory counts what processes share once for each of them.
+# The sum of resident memory counts shared memory once for each process, so allow this many times the limit.
 _SHARED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Bytes, processors, processes, seconds. `restricted`: no network but a proxy's, to hosts that policy names."""
+    """What a command of one kind of sandbox may use: `memory` in bytes, `cpus` in processors, `seconds`.
+
+    `restricted`: no network but by a proxy, to hosts that policy names.
+    """
 
     network: Literal["none", "restricted"]
     memory: int
@@ -180,7 +186,7 @@ class Template:
 
     @property
     def limits(self) -> Limits:
-        """What is set and watched."""
+        """The limits that are set or watched for a command."""
         return Limits(
             processes=self.processes,
             tasks=self.processes * _THREADS,

@@ -1,5 +1,5 @@
-"""The first bytes of a tunnel: whether they are a TLS ClientHello, and which host it is for (RFC 8446 §4.1.2, RFC 6066
-§3). Pure: bytes in, a value out."""
+"""Reads the first bytes of a tunnel: whether they are a TLS ClientHello, and for which host (RFC 8446 §4.1.2, RFC 6066
+§3). Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from remit_governance.hosts import Endpoint
 
 MAX_HELLO = 1 << 16
-"""Bytes of a ClientHello with its records' heads; browsers send two thousand."""
+"""The most bytes of a ClientHello; browsers send about two thousand."""
 
 _RECORD_HEAD, _MESSAGE_HEAD = 5, 4
 _CLIENT_HELLO, _SERVER_NAME, _HOST_NAME = 1, 0, 0
@@ -17,18 +17,18 @@ _VERSION_AND_RANDOM = 34
 
 
 class NoHello(Exception):
-    """The bytes begin no ClientHello that may pass; the message says why."""
+    """The bytes do not begin with a ClientHello that may pass; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """A whole ClientHello: the host name that it asks for, in lower case, None where it names none."""
+    """A whole ClientHello, with the host name that it asks for in lower case, or None if it names none."""
 
     server_name: str | None
 
 
 def read_hello(data: bytes) -> ClientHello | None:
-    """Returns the ClientHello at the beginning of a tunnel; None where more bytes are needed. Raises NoHello."""
+    """Returns the ClientHello at the beginning of a tunnel, or None if more bytes are needed. Raises NoHello."""
     message = _handshake_message(data)
     if message is None:
         return None
@@ -39,7 +39,8 @@ def read_hello(data: bytes) -> ClientHello | None:
 
 
 def check_hello(hello: ClientHello, endpoint: Endpoint) -> None:
-    """Raises NoHello where the hello is for another host than this one; an address may go without a name."""
+    """Raises NoHello if the hello is for another host than the endpoint's. If the endpoint is an address, the hello may
+    name no host."""
     name = hello.server_name
     if name is None:
         if endpoint.address is None:
@@ -50,8 +51,8 @@ def check_hello(hello: ClientHello, endpoint: Endpoint) -> None:
 
 
 def _handshake_message(data: bytes) -> bytes | None:
-    """Returns the body of the first handshake message, which may be spread over records; None where it is not whole
-    yet."""
+    """Returns the body of the first handshake message, which may be spread over several records, or None if it is not
+    complete yet. Raises NoHello."""
     gathered, at = bytearray(), 0
     while True:
         if gathered and gathered[0] != _CLIENT_HELLO:
@@ -78,7 +79,7 @@ def _handshake_message(data: bytes) -> bytes | None:
 
 
 class _Fields:
-    """Reads fields one after another. Raises IndexError where a field reaches over the end."""
+    """Reads fields one after another. Raises IndexError if a field reaches over the end."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -94,7 +95,7 @@ class _Fields:
         return self._data[self._at - count : self._at]
 
     def counted(self, width: int) -> bytes:
-        """Returns a field behind its length, which takes `width` bytes."""
+        """Returns a field that follows its length, which takes `width` bytes."""
         return self.take(int.from_bytes(self.take(width)))
 
 
@@ -108,7 +109,7 @@ def _read_extensions(hello: _Fields) -> dict[int, bytes]:
         raise IndexError
     while extensions.left:
         kind = int.from_bytes(extensions.take(2))
-        if kind in found:  # of two names the server might take the other one
+        if kind in found:  # refuse duplicates, because of two names the server might take the other one
             raise IndexError
         found[kind] = extensions.counted(2)
     return found

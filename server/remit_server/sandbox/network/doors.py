@@ -1,4 +1,4 @@
-"""The doors of a command: ports of its own loopback, and who serves on what listens there (BOX-03; BG-04)."""
+"""The doors of a command: ports of its own loopback on which the server serves (BOX-03; BG-04)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from remit_server.sandbox.network.sandbox_peer import SandboxProcesses
 from remit_server.sandbox.ports import CommandSpec, Near
 
 PORT = 3128
-"""Where the proxy is found inside; each sandbox has a loopback of its own."""
+"""The proxy's port inside, the same in each sandbox because each has a loopback of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A port of the sandbox's own loopback, and who serves on what listens there."""
+    """A port of the sandbox's own loopback; `serve` serves on the socket that listens there."""
 
     port: int
     serve: Callable[[socket.socket], AbstractAsyncContextManager[object]]
@@ -28,8 +28,8 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """All of one command. `loopback` takes sockets that are made inside; `begin` is to be told of its first process
-    before the command begins."""
+    """All doors of one command. `loopback` takes sockets that are made inside, by which the server connects; `begin`
+    has to be called with the pid of the first process before the command begins."""
 
     each: tuple[Door, ...]
     loopback: Loopback | None
@@ -37,13 +37,13 @@ class Doors:
 
     @property
     def arguments(self) -> tuple[str, str]:
-        """What `relay.py` is told to make: ports to listen on, and how many sockets to connect by."""
+        """The arguments PORTS and SOCKETS of `relay.py`: ports to listen on, and the number of connecting sockets."""
         ports = ",".join(str(door.port) for door in self.each)
         return ports, str(0 if self.loopback is None else MOST_SOCKETS)
 
     @property
     def most_sockets(self) -> int:
-        """How many descriptors come out at most."""
+        """The most descriptors that `relay.py` hands out."""
         return len(self.each) + MOST_SOCKETS
 
     @asynccontextmanager
@@ -63,7 +63,8 @@ class Doors:
 
 @asynccontextmanager
 async def open_doors(spec: CommandSpec, *, always: bool = False) -> AsyncGenerator[Doors | None]:
-    """Yields those of a command that may reach something, or is to be reached, or `always`; None of another."""
+    """Yields the doors of a command if it may reach hosts, ports or another process, if the server must reach it, or if
+    `always`; else None."""
     if not always and not spec.reached and spec.loopback is None and spec.near is None:
         yield None
         return

@@ -1,7 +1,7 @@
-"""The loopback of a running sandbox, as the server reaches it: by sockets that were made inside (BG-04).
+"""The loopback of a running sandbox, which the server reaches by sockets that were made inside (BG-04).
 
-A socket belongs to the network that it was made in, whoever connects by it. So what listens inside is reached from
-outside, and nothing inside reaches anything outside.
+A socket belongs to the network in which it was made, whichever process connects by it. So the server can reach programs
+that listen inside, and nothing inside can reach anything outside.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any, cast
 from remit_server.peers import connections, has_ended
 
 MOST_SOCKETS = 32
-"""Connections at the same time; what comes after them waits."""
+"""Connections at the same time; further ones wait."""
 _FIRST_PORT = 1024
-"""No command listens on one below it."""
+"""Commands listen only on ports from this one on."""
 _CHUNK = 1 << 16
 _ANYWHERE = frozenset({"0.0.0.0", "127.0.0.1", "::"})  # noqa: S104  what is compared with, inside a sandbox
 _ADDRESS = "127.0.0.1"
 
 
 class Loopback:
-    """What one sandbox has of a network: none before its command begins, and none after its end."""
+    """The loopback of one sandbox; it has no ports before the command begins and after the command's end."""
 
     def __init__(self) -> None:
         self._first, self._pidfd = 0, -1
@@ -38,7 +38,7 @@ class Loopback:
         self._carried: set[asyncio.Task[None]] = set()
 
     def begin(self, first: int) -> None:
-        """Says which sandbox it is, by its first process. Raises ProcessLookupError where that has ended already."""
+        """Sets the sandbox, by its first process. Raises ProcessLookupError if that process has ended already."""
         self._pidfd = os.pidfd_open(first)
         self._first = first
 
@@ -49,7 +49,7 @@ class Loopback:
             self._free.put_nowait(each)
 
     def close(self) -> None:
-        """Forgets it, and cuts what is carried."""
+        """Forgets the sandbox, and cuts all connections."""
         for task in self._carried:
             task.cancel()
         while not self._free.empty():
@@ -66,7 +66,7 @@ class Loopback:
             rows = [row.local for row in connections(Path(f"/proc/{self._first}/net")) if row.listens]
         except OSError:
             return ()
-        # Last: while it lives, its pid is nobody else's.
+        # Check this last: if the process still lives, its pid was not another's while we read.
         if has_ended(self._pidfd):
             return ()
         return tuple(sorted({port for host, port in rows if host in _ANYWHERE and port >= _FIRST_PORT}))
@@ -90,13 +90,13 @@ class Loopback:
             while True:
                 try:
                     connection, _ = await asyncio.get_running_loop().sock_accept(listener)
-                except OSError:  # it was reset before it was taken, or there are no descriptors for a moment
+                except OSError:  # the connection was reset before we accepted it, or there are no free descriptors
                     await asyncio.sleep(0.05)
                     continue
                 group.create_task(self._carry(connection, port, admits))
 
     async def _carry(self, connection: socket.socket, port: int, admits: Callable[[socket.socket], bool]) -> None:
-        """Carries one connection to its end, be it in order or not."""
+        """Carries one connection to its end, also if it breaks."""
         with connection:
             if not self._first or not await asyncio.to_thread(admits, connection):
                 return
@@ -124,7 +124,7 @@ class Loopback:
 
 
 async def _join(one: socket.socket, other: socket.socket) -> None:
-    """Carries what each says to the other, until both have said all."""
+    """Carries bytes in both directions, until both have ended."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_pump(one, other))
         group.create_task(_pump(other, one))
@@ -135,7 +135,7 @@ async def _pump(source: socket.socket, sink: socket.socket) -> None:
     try:
         while data := await loop.sock_recv(source, _CHUNK):
             await loop.sock_sendall(sink, data)
-    except OSError:  # either end is gone: so is the other
+    except OSError:  # one end is gone, so close the other
         for each in (source, sink):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -145,7 +145,7 @@ async def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 def _disconnect(used: socket.socket) -> None:
-    """Has a socket be as new: connecting to no family ends what it was connected to."""
+    """Makes a socket like new: connecting it to AF_UNSPEC ends its connection."""
     nowhere = struct.pack("=H14x", socket.AF_UNSPEC)
     _libc().connect(used.fileno(), nowhere, len(nowhere))
 

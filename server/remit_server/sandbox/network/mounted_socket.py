@@ -1,9 +1,9 @@
-"""How a command in a container comes to its doors: by a socket that is mounted there until it has begun (BOX-03).
+"""Connects a command in a container to its doors, by a socket that is mounted until the command begins (BOX-03).
 
-A container inherits no descriptor. So what runs first in it connects to a socket in a folder that no other container
-and no other user can come to, hands its own sockets out, and waits. The server looks who it is, takes the socket away,
-and lets it go; then it starts the command, behind the filter of calls that is the command's own, under which there are
-no such sockets, and ends it once the server is gone.
+A container inherits no descriptor. So its first process (`relay.py`) connects to a socket in a folder that no other
+container and no other user can reach, hands out sockets of its own, and waits. The server checks which process
+connected, removes the socket, and lets the process go on; it then starts the command under the command's own seccomp
+filter, which allows no UNIX sockets, and ends the command when the server is gone.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _LONGEST = 64
 
 @dataclass(slots=True)
 class MountedSocket:
-    """`folder` is what has to be mounted at `PLACE`, to be read; `arguments` come between Python and the command.
+    """`folder` has to be mounted read-only at `PLACE`; `arguments` come between Python and the command.
 
-    `let_go` says whether the command may have begun, and `refusal` why it was not to.
+    `let_go` says whether the command was allowed to begin; `refusal` is the error that refused it.
     """
 
     folder: Path
@@ -52,15 +52,15 @@ class MountedSocket:
 async def open_mounted_socket(
     doors: Doors, calls: ProfileName, end: ChannelEnd, begun: Callable[[int], None] | None
 ) -> AsyncGenerator[MountedSocket]:
-    """Yields the way to these doors, for one command, which is given that end of its channel; closed behind us with all
-    that goes through them.
+    """Yields the socket by which one command comes to these doors and gets `end`, its end of the channel; closes all
+    connections on exit.
 
-    `begun` is told of its first process before it begins; where that raises ToolError, it does not. Raises OSError, and
-    RuntimeError without libseccomp.
+    `begun` gets the pid of the first process before the command begins; if it raises ToolError, the command does not
+    begin. Raises OSError, and RuntimeError without libseccomp.
     """
     rules = profile_filter(calls)
     given = [*end.descriptors]
-    # Nobody else comes into the outer folder; the inner one is for the user inside.
+    # No other user can enter the outer folder; the inner one is open for the user inside the container.
     outer = Path(tempfile.mkdtemp(prefix=prefix_of("door")))
     try:
         folder = outer / "inside"
@@ -95,8 +95,8 @@ async def open_mounted_socket(
 async def _serve(
     listener: socket.socket, doors: Doors, mounted: MountedSocket, given: list[int], begin: Callable[[int], None]
 ) -> None:
-    """Serves the one that comes, until cancelled; nobody where that is not the first process of a container. With the
-    connection, that ends too."""
+    """Accepts one connection and serves it until cancelled. Raises OSError if the process that connects is not the
+    first of a container. When the connection closes, that process ends."""
     loop = asyncio.get_running_loop()
     connection, _ = await loop.sock_accept(listener)
     with connection:
@@ -134,8 +134,8 @@ async def _wait_readable(connection: socket.socket) -> None:
 
 
 def _first_process(connection: socket.socket) -> int:
-    """Returns who connected, as the kernel says, where it is the first of a namespace of processes below ours. Raises
-    OSError for anybody else: the program that starts containers may run them where their processes are not seen."""
+    """Returns the pid of the process that connected, as the kernel says, if it is the first of a pid namespace below
+    ours. Raises OSError for any other, and if the containers' processes cannot be seen from here."""
     with closing(unix_peer(connection)) as peer:
         status = Path(f"/proc/{peer.pid}/status").read_text() if peer.pid > 0 else ""
         numbers = [each for line in status.splitlines() if line.startswith("NSpid:") for each in line.split()[1:]]
@@ -145,7 +145,8 @@ def _first_process(connection: socket.socket) -> int:
 
 
 def _bind(listener: socket.socket, folder: Path) -> None:
-    """By the folder's descriptor: the path of a socket may be 108 bytes long at most."""
+    """Binds and listens; uses the folder's descriptor if its path is long, because the path of a socket may be 108
+    bytes long at most."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         short = len(os.fsencode(folder)) <= _LONGEST

@@ -1,11 +1,10 @@
-"""The only way out of a sandbox: CONNECT to hosts that were listed, each attempt told (BOX-03).
+"""The only way out of a sandbox: CONNECT to listed hosts, with each attempt reported (BOX-03).
 
 The proxy accepts on a socket that was made inside (`relay.py`) and connects from outside. It resolves names itself, and
 connects to exactly the address that it has checked. A tunnel has to begin with a TLS ClientHello for the listed host;
-what it carries then it does not see.
+the proxy does not see what the tunnel carries after that.
 
-Which addresses a name may lead a command to: public ones, and those that were listed themselves; pure
-(BOX-03).
+A name may lead a command only to public addresses, and to addresses that are listed themselves (BOX-03).
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from remit_server.sandbox.network.client_hello import NoHello, check_hello, read
 from remit_server.sandbox.network.sandbox_peer import Caller
 
 MAX_HEAD = 8192
-"""Bytes of a request before its tunnel."""
+"""Bytes of a request before its tunnel begins."""
 
 MAX_OPEN = 64
-"""Connections at one time; more are cut."""
+"""Connections at one time; further ones are closed at once."""
 
 MAX_BYTES = 1 << 30
-"""Bytes through all tunnels of a command, both ways."""
+"""Bytes through all tunnels of a command, in both directions together."""
 
 _HEAD_S = 10.0
 _CONNECT_S = 15.0
@@ -40,9 +39,10 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try to reach something: `target` is `host` or `host:port`, or what was asked for instead, as it came.
+    """One attempt to connect: `target` is `host` or `host:port`, or the text that was requested instead.
 
-    `why` says why it was denied. `by` is the process that the kernel says has connected; who tries is no part of what.
+    `why` says why it was denied. `by` is the process that has connected, as the kernel says; it does not count when
+    attempts are compared.
     """
 
     target: str
@@ -52,23 +52,23 @@ class Attempt:
 
 
 Told = Callable[[Attempt], None]
-"""Takes an attempt before it has its way. What cannot be told does not happen: it may raise ToolError."""
+"""Takes an attempt before the connection is made. May raise ToolError; then the connection is not made."""
 
 
 Find = Callable[[tuple[str, int], tuple[str, int]], Caller | None]
-"""Finds who of the sandbox has connected from the first place to the second one; None where nobody has."""
+"""Finds the process of the sandbox that has connected from the first address to the second; None if none has."""
 InForce = Callable[[str], bool]
-"""Says whether a tunnel to a host, as an attempt names it, is still under what allowed it."""
+"""Says whether a tunnel to a host, given as an attempt's `target`, is still allowed."""
 
 
 def always_in_force(host: str) -> bool:
-    """For a command that a person runs under no token."""
+    """Returns True: for a command that a person runs, without a capability token."""
     del host
     return True
 
 
 class Denied(Exception):
-    """An attempt that does not get its way, and why."""
+    """An attempt is denied; `why` is the reason."""
 
     def __init__(self, target: str, why: str) -> None:
         super().__init__(why)
@@ -96,9 +96,9 @@ def parse_request(head: bytes, listed: frozenset[Endpoint]) -> Endpoint:
 
 @dataclass(slots=True)
 class Proxy:
-    """Serves one command; `listed` is all that it may reach. `find` knows its processes, which are all that is served.
+    """Serves one command, which may reach only what is `listed`. `find` finds its processes; no others are served.
 
-    Nothing goes through a tunnel from when `in_force` says no (APP-13).
+    Once `in_force` says no, nothing more goes through a tunnel (APP-13).
     """
 
     listed: frozenset[Endpoint]
@@ -111,8 +111,8 @@ class Proxy:
 
     @contextlib.asynccontextmanager
     async def serving(self, listener: socket.socket, port: int | None = None) -> AsyncGenerator[None]:
-        """Serve on this socket; at the end every connection is cut. With a `port`, each leads to that one of this
-        machine, and is no proxy's."""
+        """Serves on this socket; on exit cuts every connection. With a `port`, each connection leads to that port of
+        this machine instead of to the proxy."""
         server = await asyncio.start_server(partial(self._accept, port), sock=listener, limit=MAX_HEAD)
         try:
             yield
@@ -135,10 +135,10 @@ class Proxy:
             writer.close()
 
     async def _identify(self, port: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serves a process of the sandbox; one that is somewhere else is cut before a byte of it is read."""
+        """Serves a process of the sandbox; cuts any other before a byte of it is read."""
         theirs, ours = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
         if theirs is None or ours is None:
-            return  # it was gone before it was looked at
+            return  # the connection was gone before we looked at it
         by = await asyncio.to_thread(self.find, theirs[:2], ours[:2])
         if by is None:
             why = "the process that connects is none of this sandbox"
@@ -150,7 +150,7 @@ class Proxy:
             await self._lead_to(port, reader, writer, by)
 
     async def _lead_to(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, by: Caller) -> None:
-        """Carries a connection to a port of this machine that was listed."""
+        """Reports a connection to a listed port of this machine, and carries it there."""
         target = str(Endpoint(THIS_MACHINE, port))
         try:
             self._tell(Attempt(target, allowed=True, by=by))
@@ -200,11 +200,11 @@ class Proxy:
         await _answer(writer, "403 Forbidden", denied.why)
 
     def _record_denial(self, attempt: Attempt) -> None:
-        with contextlib.suppress(ToolError):  # it does not happen either way
+        with contextlib.suppress(ToolError):  # the connection is refused or cut in any case
             self.told(attempt)
 
     async def _reachable(self, endpoint: Endpoint, by: Caller) -> list[IPAddress]:
-        """Returns the addresses of this host that may be reached, once that is told. Raises Denied."""
+        """Returns the addresses of this host that may be reached, after reporting the attempt. Raises Denied."""
         try:
             async with asyncio.timeout(_CONNECT_S):
                 addresses = await _resolve(endpoint)
@@ -230,7 +230,7 @@ class Proxy:
         host: str,
         by: Caller,
     ) -> None:
-        """Carries what both say to its end, or to the end of what allowed it."""
+        """Carries both directions of a tunnel until both end, or until `in_force` says no; reports the latter."""
         async with asyncio.TaskGroup() as both:
             both.create_task(self._pass_on(inside[0], outside[1], host))
             both.create_task(self._pass_on(outside[0], inside[1], host))
@@ -239,7 +239,7 @@ class Proxy:
             self._record_denial(Attempt(host, allowed=False, why=why, by=by))
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
-        """One direction of a tunnel, until its end or the limit; what breaks on one side is cut on the other."""
+        """Carries one direction of a tunnel to its end or to a limit; if one side breaks, cuts the other."""
         try:
             while self._carried < self.max_bytes and (chunk := await reader.read(_CHUNK)):
                 if not self.in_force(host):
@@ -256,9 +256,9 @@ class Proxy:
 
 
 async def _read_hello(reader: asyncio.StreamReader, endpoint: Endpoint) -> bytes:
-    """Returns the first bytes of a tunnel, once they are a ClientHello for this host. Raises NoHello.
+    """Returns the first bytes of a tunnel, once they hold a whole ClientHello for this host. Raises NoHello.
 
-    Nothing goes either way before: neither a request in plain text, nor what a server says by itself.
+    Nothing goes in either direction before that: neither a request in plain text, nor a server's greeting.
     """
     data = b""
     try:
@@ -282,14 +282,14 @@ async def _resolve(endpoint: Endpoint) -> list[IPAddress]:
         return [endpoint.address]
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-    # A link-local address comes with a zone behind it; it is refused without.
+    # A link-local address comes with a zone, which is cut off, because the address is refused anyway.
     return [ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in dict.fromkeys(found)]
 
 
 async def _connect_first(
     addresses: Iterable[IPAddress], endpoint: Endpoint
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Returns a connection to the first address that answers: by its number, so that no name is looked up twice."""
+    """Connects to the first address that answers, by number so that the name is not resolved again. Raises OSError."""
     refused = OSError("no address")
     for address in addresses:
         try:
@@ -307,18 +307,19 @@ async def _answer(writer: asyncio.StreamWriter, status: str, why: str = "") -> N
         await writer.drain()
 
 
-# Public by their numbers, or so an older Python says, but not by what answers there: providers' own services.
+# Networks that `is_global` takes for public, at least in an older Python, but where internal services answer, such as
+# those of cloud providers.
 _INSIDE = tuple(map(ipaddress.ip_network, ("168.63.129.16", "192.0.0.0/24", "64:ff9b:1::/48", "fec0::/10")))
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 
 def refused_address(address: IPAddress, port: int, listed: frozenset[Endpoint]) -> str | None:
-    """Returns why nothing connects to this address, in words; None where it may."""
+    """Returns in words why this address must not be connected to, or None if it may be."""
     if Endpoint(str(address), port) in listed:
         return None
     if all(map(_is_public, _addresses_meant(address))):
         return None
-    # The address itself is not told: what names mean in the person's network is nobody else's business.
+    # The message leaves out the address, so that a command learns nothing about names in the person's network.
     return "it leads to an address that is not public, and that is not listed itself"
 
 
@@ -327,7 +328,7 @@ def _is_public(address: IPAddress) -> bool:
 
 
 def _addresses_meant(address: IPAddress) -> Iterator[IPAddress]:
-    """Yields the address, and those that it wraps."""
+    """Yields the address, and the IPv4 addresses that it embeds."""
     yield address
     if isinstance(address, ipaddress.IPv6Address):
         wrapped = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]

@@ -1,5 +1,5 @@
-"""How a command in a sandbox comes to speak with its proxy, and with processes beside it: what is put inside, and the
-sockets that come out (BOX-03; BG-04)."""
+"""Connects a command in a sandbox to its proxy and to other processes: what is put inside, and the sockets that the
+server gets from inside (BOX-03; BG-04)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def network_environment(listed: Iterable[Endpoint]) -> dict[str, str]:
-    """Returns what tells programs of the proxy. A command's own servers are reached without it, unless they are
-    listed."""
+    """Returns the variables that tell programs to use the proxy. A command reaches its own servers on the loopback
+    without the proxy, unless those hosts are listed."""
     names = {endpoint.host for endpoint in listed}
     here = ",".join(name for name in _LOOPBACK if name not in names)
     proxy = f"http://127.0.0.1:{PORT}"
@@ -35,7 +35,7 @@ def network_environment(listed: Iterable[Endpoint]) -> dict[str, str]:
 class ProxyEndpoint:
     """What the sandbox needs for its doors: options of bwrap(1), the words before the command, descriptors to pass on.
 
-    `begin` is to be told of its first process before the command begins.
+    `begin` has to be called with the pid of the first process before the command begins.
     """
 
     options: tuple[str, ...]
@@ -45,15 +45,15 @@ class ProxyEndpoint:
 
 
 NO_ENDPOINT = ProxyEndpoint((), (), ())
-"""That of a command without network."""
+"""The endpoint of a command without doors."""
 
 
 @contextlib.asynccontextmanager
 async def open_endpoint(doors: Doors, relay: int, shown: Sequence[ReadOnlyMount]) -> AsyncGenerator[ProxyEndpoint]:
-    """Yields the way to these doors, for one command; closed behind us with all that goes through them.
+    """Yields what one command's sandbox needs for these doors; on exit closes all connections.
 
-    `relay` is a descriptor to read `relay_text` from; `shown` are the toolchains that the command sees anyway. The
-    descriptors are whoever's who starts the command.
+    `relay` is a descriptor from which `relay_text` can be read; `shown` are the mounts that the command sees anyway.
+    The caller that starts the command has to close the descriptors.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     ours.setblocking(False)
@@ -75,7 +75,7 @@ async def open_endpoint(doors: Doors, relay: int, shown: Sequence[ReadOnlyMount]
 
 
 async def _serve(ours: socket.socket, doors: Doors) -> None:
-    """Wait for the sockets from inside and serve on them until cancelled. Raises OSError for anything else."""
+    """Waits for the sockets from inside and serves on them until cancelled. Raises OSError if something else comes."""
     await _wait_readable(ours)
     _, descriptors, _, _ = socket.recv_fds(ours, 16, doors.most_sockets)
     if not descriptors:
@@ -95,8 +95,8 @@ async def _wait_readable(ours: socket.socket) -> None:
 
 
 def _python(shown: Sequence[ReadOnlyMount]) -> tuple[str, ...]:
-    """Returns the interpreter that runs the relay, where it is not seen anyway; what lies beside its library is not
-    shown."""
+    """Returns options that show the Python which runs the relay, unless it is seen anyway; the packages installed
+    beside its library are covered."""
     own = [each.place for each in runtime_beside((*map(Path, SYSTEM_FOLDERS), *(each.place for each in shown)))]
     parents = (option for folder in parents_of(own) for option in ("--perms", "0111", "--dir", str(folder)))
     binds = (option for path in own for option in ("--ro-bind", str(path), str(path)))

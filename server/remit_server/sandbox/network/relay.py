@@ -1,12 +1,12 @@
-"""Opens doors inside a sandbox, hands them out, and becomes the command. Standard library only.
+"""Opens doors inside a sandbox, hands their sockets out, and becomes the command. Standard library only.
 
-`python relay.py WAY PORTS SOCKETS COMMAND…`. The sockets that it makes belong to the sandbox's own network: on those
-that listen, one for each of the ports, the server outside accepts, and by the others it connects to what listens here.
-So no process stays here to relay, and no socket of the file system leads out. WAY is the descriptor of a socket to the
-server; or the path of one, which lies beside this file, with the filter of calls that the command is to have. Then it
-waits until the command may begin, passes on the descriptor that it is given with that, and stays: nothing else would
-end a container whose server was killed. This file is not imported outside; it is the text that the sandboxed Python
-runs.
+`python relay.py WAY PORTS SOCKETS COMMAND…`. The sockets that it makes belong to the sandbox's own network: the server
+outside accepts on the listening ones, one for each of PORTS, and connects by the others to programs that listen inside.
+So no process has to relay inside, and no socket of the file system leads out. WAY is the descriptor of a socket to the
+server, or the path of one. A path lies beside this file, together with the command's seccomp filter; then this process
+waits until the command may begin, passes on the descriptor that comes with that message, and stays, because nothing
+else would end a container whose server was killed. The server does not import this file; the sandboxed Python runs its
+text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _PR_SET_DUMPABLE = 4
 
 
 def main(way: str, ports: str, sockets: int, command: list[str]) -> None:
-    """Ends as a shell does where there is no such program; else this process is the command, or attends to it."""
+    """Makes the sockets and hands them out; then becomes the command, or starts it and waits for it. Exits with a
+    shell's exit codes if there is no such program."""
     made = [_listening(int(port)) for port in ports.split(",") if port]
     made += [socket.socket() for _ in range(sockets)]
     outside = _outside(way)
@@ -39,15 +40,15 @@ def main(way: str, ports: str, sockets: int, command: list[str]) -> None:
 
 
 def _attend(outside: socket.socket, folder: str, command: list[str]) -> NoReturn:
-    """Starts the command once it may begin, and ends with it, or when nobody is outside any more. With this process,
-    the first one in here, all others end."""
+    """Starts the command once it may begin, and ends with it, or when the server is gone. This is the container's first
+    process, so all others end with it."""
     said, given, _, _ = socket.recv_fds(outside, 16, 1)
     if not said:
         sys.exit("it was never let go")
     kernel = runpy.run_path(f"{folder}/kernel.py")
     with open(f"{folder}/calls", "rb") as file:  # noqa: PTH123
         rules = file.read()
-    # Nothing in here may look into this process, or write to it.
+    # No other process in the container may read or write this one's memory.
     kernel["call"]("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
     child = os.fork()
     if child == 0:
@@ -71,7 +72,7 @@ def _attend(outside: socket.socket, folder: str, command: list[str]) -> NoReturn
 
 
 def _reap(child: int) -> tuple[int, int] | None:
-    """Takes up all that have ended; returns the command, once it has."""
+    """Reaps all processes that have ended; returns the command's pid and status, once it has ended."""
     while True:
         pid, ended = os.waitpid(-1, os.WNOHANG)
         if pid == child:
@@ -81,7 +82,7 @@ def _reap(child: int) -> tuple[int, int] | None:
 
 
 def _become(command: list[str]) -> NoReturn:
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python, and so by what it becomes
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would inherit that
         signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606  the sandbox is around us

@@ -1,4 +1,4 @@
-"""Who of a sandbox holds the other end of a connection to its proxy, as the kernel says (BOX-09)."""
+"""Finds the process of a sandbox that holds the other end of a connection to its proxy, as the kernel says (BOX-09)."""
 
 from __future__ import annotations
 
@@ -22,25 +22,24 @@ class Caller:
 
 @dataclass(slots=True)
 class SandboxProcesses:
-    """The processes of one sandbox, by its first one, with which all others end; none before it has begun."""
+    """The processes of one sandbox, known by its first one, with which all others end; none before `begin`."""
 
     _first: int = 0
     _pidfd: int = field(default=-1, repr=False)
 
     def begin(self, first: int) -> None:
-        """Says which sandbox it is. Raises ProcessLookupError where that has ended already."""
+        """Sets the sandbox's first process. Raises ProcessLookupError if that has ended already."""
         self._pidfd = os.pidfd_open(first)
         self._first = first
 
     def close(self) -> None:
-        """Forgets it."""
+        """Forgets the sandbox."""
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._first, self._pidfd = 0, -1
 
     def holds(self, pid: int) -> bool | None:
-        """Returns whether a process is one of the sandbox; None where it or the sandbox has ended, and nobody can
-        say."""
+        """Returns whether a process is in the sandbox, or None if it cannot be known because either has ended."""
         if not self._first or has_ended(self._pidfd):
             return None
         if descends(pid, self._first):
@@ -48,10 +47,10 @@ class SandboxProcesses:
         return False if Path(f"/proc/{pid}").exists() else None
 
     def find(self, theirs: tuple[str, int], ours: tuple[str, int]) -> Caller | None:
-        """Returns the process of the sandbox that has connected from `theirs`; None where no process in it has.
+        """Returns the process of the sandbox that has connected from `theirs` to `ours`, or None if none has.
 
-        A process elsewhere may have come into the sandbox's network: its socket is in the table there, and in the hands
-        of nobody who descends from the first process. Reads files of /proc.
+        A process from elsewhere may have entered the sandbox's network. Its socket is in the table there, but no
+        descendant of the first process holds it. Reads files of /proc.
         """
         if not self._first:
             return None
@@ -59,7 +58,7 @@ class SandboxProcesses:
             rows = connections(Path(f"/proc/{self._first}/net"))
             inodes = {row.inode for row in rows if (row.local, row.remote) == (theirs, ours)} - {0}
             pid = _holder(inodes, processes_below(self._first)) if inodes else None
-            # Last: while it lives, its pid is nobody else's, and what was looked at was its sandbox.
+            # Check this last: if the first process still lives, its pid was not another's while we read.
             if pid is not None and descends(pid, self._first) and not has_ended(self._pidfd):
                 return Caller(pid, self._first)
         return None

@@ -1,6 +1,6 @@
-"""macOS's own sandbox behind the port (BOX-07): no network, nothing written but a scratch folder, no layers.
+"""macOS's own sandbox behind the port (BOX-07): no network, no writes but to a scratch folder, no layers.
 
-The profile and command line for macOS's `sandbox-exec` (BOX-07); pure.
+Also builds the profile and the command line for macOS's `sandbox-exec` (BOX-07); that part is pure.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Seatbelt:
         self._tried = Trial(lambda: circumstances(self.name, (_PROGRAM,), "/usr/bin"), self._try)
 
     def isolation(self) -> Isolation:
-        """Returns what isolates here, found out by one real run in this process."""
+        """Returns what this sandbox gives here, found by one real run in this process."""
         return self._tried.isolation()
 
     async def run(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
-        """Run to the end, the limit, or cancellation. Raises ToolError (`sandbox_unavailable`)."""
+        """Runs the command until it ends, passes a limit, or is cancelled. Raises ToolError (`sandbox_unavailable`)."""
         require_isolation((await self._tried.find()).isolation, spec)
         refuse_ways_out(spec, _PROGRAM)
         try:
@@ -98,26 +98,26 @@ class Seatbelt:
 
 
 class _Tree:
-    """The processes of one command: macOS has no namespace that would end them all, so they are kept track of."""
+    """Keeps track of the processes of one command, because macOS has no namespace that would end them all."""
 
     def __init__(self) -> None:
         self._known: set[int] = set()
 
     async def watch(self, process: asyncio.subprocess.Process) -> None:
-        """Look for new ones until cancelled."""
+        """Adds new processes of the command until cancelled."""
         self._known.add(process.pid)
         while True:
             self._known |= find_descendants(await asyncio.to_thread(_list_processes), self._known)
             await asyncio.sleep(_LOOK_S)
 
     def freeze(self, stop: bool) -> None:
-        """Stops those known and those below them, or lets them go on."""
+        """Stops the known processes and their descendants, or lets them go on."""
         for pid in living_below(_list_processes(), self._known):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGSTOP if stop else signal.SIGCONT)
 
     async def end(self, process: asyncio.subprocess.Process) -> None:
-        """Kill those known and those that they have started meanwhile, until there are none."""
+        """Kills the known processes and their descendants, until none is left."""
         self._known.add(process.pid)
         while alive := living_below(await asyncio.to_thread(_list_processes), self._known):
             self._known |= alive
@@ -129,7 +129,10 @@ class _Tree:
 
 
 def find_descendants(listed: str, roots: Iterable[int]) -> set[int]:
-    """Of lines `pid parent group state`, those below the roots or in their process groups."""
+    """Returns the pids below the roots or in their process groups, the roots included.
+
+    `listed` has lines `pid parent group state`.
+    """
     rows = [(int(pid), int(parent), int(group)) for pid, parent, group, *_ in map(str.split, listed.splitlines())]
     found = set(roots)
     while more := {pid for pid, parent, group in rows if (parent in found or group in found) and pid not in found}:
@@ -138,7 +141,7 @@ def find_descendants(listed: str, roots: Iterable[int]) -> set[int]:
 
 
 def living_below(listed: str, roots: Iterable[int]) -> set[int]:
-    """Returns the same, without those that are dead and wait for their parent."""
+    """Returns the processes of `find_descendants` that are listed and no zombies."""
     dead = {int(line.split()[0]) for line in listed.splitlines() if line.split()[3].startswith("Z")}
     there = {int(line.split()[0]) for line in listed.splitlines()}
     return (find_descendants(listed, roots) & there) - dead
@@ -150,7 +153,7 @@ def _list_processes() -> str:
 
 
 def _real_path(folder: str) -> Path:
-    """Without links: the profile's paths are compared after they are followed."""
+    """Returns the folder's path without links, because macOS compares the profile's paths with real paths."""
     return Path(folder).resolve()
 
 
@@ -163,7 +166,7 @@ _SYSTEM = (
     *("/private/etc/ssl", "/private/etc/localtime", "/private/var/db/timezone", "/private/var/db/dyld", "/dev"),
 )
 _FILES = ("/", "/private", "/private/tmp", "/private/var", "/private/etc", "/private/var/select/sh")
-# What every program asks of the system when it starts: no clipboard, no keychain, no window, no other process.
+# The services that every program needs when it starts; they give no clipboard, keychain, window or other process.
 _MACH = ("com.apple.system.opendirectoryd.libinfo", "com.apple.system.notification_center", "com.apple.logd")
 
 
@@ -173,11 +176,12 @@ def profile_text(
     hidden: Iterable[tuple[Path, bool]] = (),
     shown: Sequence[ReadOnlyMount] = (),
 ) -> str:
-    """Returns a profile that denies all but what is named; a later line of it wins.
+    """Returns a profile that denies everything that it does not allow; a later line wins over earlier ones.
 
     `hidden` are paths, with whether each is a folder.
 
-    `shown` are the person's toolchains: macOS compares where they really are, and follows the links that lead there.
+    `shown` are the person's toolchains. macOS compares real paths, so a toolchain's real folder is allowed, and the
+    links that lead there can be followed.
     """
     lines = [
         "(version 1)",
@@ -191,7 +195,7 @@ def profile_text(
         f"(allow file-read* {_rule_lines('subpath', _SYSTEM)} {_rule_lines('literal', _FILES)})",
         *_toolchain_rules(shown),
         f"(allow file-read* (subpath {quote(str(spec.workspace))}))",
-        # The folders above it, so that a path can be followed and no more.
+        # Only metadata of the folders above the workspace, so that paths can be followed.
         f"(allow file-read-metadata {_rule_lines('literal', (str(path) for path in spec.workspace.parents))})",
         f"(allow file-read* file-write* (subpath {quote(str(scratch))}))",
         '(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty"))',
@@ -218,8 +222,8 @@ def _toolchain_rules(shown: Sequence[ReadOnlyMount]) -> list[str]:
 
 
 def seatbelt_argv(spec: CommandSpec, profile: str, limits: Limits, scratch: Path) -> list[str]:
-    """Returns the command under the profile, with limits and exactly its environment; home and scratch are the same
-    folder."""
+    """Returns the words that run the command under the profile, with limits and only its own environment; the home and
+    the folder for temporary files are `scratch`."""
     environment = {**spec.environment, "HOME": str(scratch), "TMPDIR": str(scratch)}
     kib = 1024
     bounds = (
@@ -235,7 +239,7 @@ def seatbelt_argv(spec: CommandSpec, profile: str, limits: Limits, scratch: Path
 
 
 def quote(text: str) -> str:
-    """Returns a string of the profile's language: a path may hold quotes."""
+    """Returns the text as a quoted string of the profile's language."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

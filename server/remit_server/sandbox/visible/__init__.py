@@ -1,5 +1,5 @@
-"""What of the machine a command sees.
+"""Which parts of the machine a command sees.
 
-The system, and the table of what is shown of the person's home (`toolchains.py`), what stands behind a folder of shims
-in PATH (`shims.py`), the variables, and what a tool names (`environment.py`).
+The system's folders and the table of folders shown from the person's home (`toolchains.py`), the programs behind a
+folder of shims in PATH (`shims.py`), the environment variables, and the files that a tool names (`environment.py`).
 """

@@ -1,5 +1,5 @@
-"""What a command sees outside workspace and system: an environment of named variables, with nothing of the server's
-secrets (BOX-08), the person's toolchains, and what its tool names (BOX-02).
+"""What a command sees outside the workspace and the system: a fixed set of variables without the server's secrets
+(BOX-08), the person's toolchains, and the files that its tool names (BOX-02).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _GIVE_UP_SOON = {
     "npm_config_fetch_retry_maxtimeout": "1000",
     "PIP_RETRIES": "1",
 }
-"""Where there is no network, npm would try again for more than a minute, and pip for ten seconds."""
+"""Without these, if there is no network, npm retries for more than a minute, and pip for ten seconds."""
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns variables for a command, from the server's own: language and time zone, a PATH that exists inside, no
-    colours, no locks that git can do without.
+    """Returns a command's variables, made from the server's: language and time zone, a PATH of folders that exist
+    inside, and settings for no colours and no optional locks of git.
 
-    Looks at what exists of the person's toolchains.
+    Looks at which of the person's toolchains exist.
     """
     passed = {name: environ[name] for name in _PASSED if name in environ}
     places = places_of(environ)
@@ -47,20 +47,20 @@ def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
         "TERM": "dumb",
         "NO_COLOR": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # A look at the repository then writes no index, which is protected and would be reported as not taken over.
+        # So that `git status` writes no index, which is protected and would be reported as a change not taken over.
         "GIT_OPTIONAL_LOCKS": "0",
         **_GIVE_UP_SOON,
     }
 
 
 def places_of(environ: Mapping[str, str]) -> Places:
-    """Returns where programs may lie that a command sees, besides the workspace."""
+    """Returns the places outside the workspace where a command may see programs."""
     return Places(home_of(environ), SYSTEM_FOLDERS)
 
 
 def _keep_entry(entry: Path, places: Places) -> Iterator[str]:
-    """Yields a folder of PATH as it is found inside: the system's, and those that lie in a toolchain. Others are not
-    there."""
+    """Yields the folders that replace one entry of PATH inside: a system folder itself, a folder in a shown toolchain,
+    the folders behind a folder of shims; none for any other entry."""
     if places.is_system(entry):
         yield str(entry)
         return
@@ -72,9 +72,10 @@ def _keep_entry(entry: Path, places: Places) -> Iterator[str]:
 
 
 def _rustup_variables(environ: Mapping[str, str], path: str, places: Places) -> dict[str, str]:
-    """Returns where rustup's stand-ins for `cargo` and `rustc` find the real ones: its own default is below HOME.
+    """Returns the variable by which rustup's stand-ins find the real `cargo` and `rustc`, because their default is
+    below HOME, which differs inside.
 
-    CARGO_HOME, to be written to, is below HOME inside, too.
+    CARGO_HOME keeps its default below HOME, because it has to be writable.
     """
     home = environ.get("RUSTUP_HOME") or (str(places.home / ".rustup") if places.home else "")
     there = home and (places.is_system(Path(home)) or places.is_shown(Path(home, "toolchains")))
@@ -82,11 +83,11 @@ def _rustup_variables(environ: Mapping[str, str], path: str, places: Places) -> 
 
 
 def visible_outside(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
-    """To be read, each where it is. Looks at what exists of the toolchains."""
+    """Returns all read-only mounts outside the workspace: toolchains that exist, and what the command's tool names."""
     return (*toolchain_mounts(spec.environment, spec.workspace, places_of(os.environ)), *mounts_named_by(spec))
 
 
 def mounts_named_by(spec: CommandSpec) -> tuple[ReadOnlyMount, ...]:
-    """Returns what the command's tool names; what lies in the workspace is seen anyway."""
+    """Returns mounts for the files that the command's tool names, without those seen in the workspace anyway."""
     named = {**{path: path for path in spec.readable}, **spec.in_place_of}
     return tuple(ReadOnlyMount(*each) for each in named.items() if not each[0].is_relative_to(spec.workspace))

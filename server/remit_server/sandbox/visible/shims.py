@@ -1,4 +1,4 @@
-"""Folders of shims in PATH, and the folders of programs behind them: a shim itself needs its whole version manager."""
+"""Replaces folders of shims in PATH by the folders of the real programs, because a shim needs its version manager."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MAX_CHARS = 64 * 1024
 
 
 def programs_behind(entry: Path, home: Path) -> tuple[Path, ...] | None:
-    """Returns the folders that stand for a folder of shims in PATH, by the person's own choice of versions; None for no
-    shims.
+    """Returns the folders that replace a folder of shims in PATH, by the versions that the person chose; None if
+    `entry` is no known folder of shims.
 
-    What a project chooses for itself is not looked at. Where a version is named that is no plain name, it is left out.
+    Versions that a project chooses are ignored. A version that is no plain name is left out.
     """
     if not entry.is_relative_to(home):
         return None
@@ -27,8 +27,7 @@ def programs_behind(entry: Path, home: Path) -> tuple[Path, ...] | None:
 
 
 def is_hollow(program: Path, environment: Mapping[str, str]) -> bool:
-    """Returns whether this is one of rustup's stand-ins, of which no toolchain has the real program: it can only
-    fail."""
+    """Returns whether this is rustup's stand-in for a program that no toolchain has, so that it can only fail."""
     home, rustup = environment.get("RUSTUP_HOME"), program.with_name("rustup")
     stands_in = bool(home) and program.name != "rustup" and rustup.exists() and rustup.samefile(program)
     return stands_in and not any(Path(home or "", "toolchains").glob(f"*/bin/{program.name}"))
@@ -41,19 +40,19 @@ def _read_text(path: Path) -> str:
 
 
 def _plain(root: str) -> Callable[[str], list[str]]:
-    """Pyenv and its likes: a file of versions."""
+    """Returns a reader for pyenv and similar managers, whose settings are a list of versions."""
     return lambda text: [f"{root}/versions/{name}/bin" for name in text.split() if "/" not in name and name != "system"]
 
 
 def _asdf(text: str) -> list[str]:
-    """Returns lines `<tool> <version> …`."""
+    """Reads asdf's settings, lines of `<tool> <version> …`."""
     lines = (line.partition("#")[0].split() for line in text.splitlines())
     pairs = ((words[0], words[1]) for words in lines if len(words) > 1)
     return [f".asdf/installs/{tool}/{version}/bin" for tool, version in pairs if "/" not in tool + version]
 
 
 def _volta(text: str) -> list[str]:
-    """`{"node": {"runtime": "20.1.0", …}, …}`."""
+    """Reads Volta's settings, `{"node": {"runtime": "20.1.0", …}, …}`."""
     with contextlib.suppress(ValueError, KeyError, TypeError):
         version = str(json.loads(text)["node"]["runtime"])
         return [] if "/" in version else [f".volta/tools/image/node/{version}/bin"]
@@ -69,4 +68,5 @@ SHIMS: Mapping[str, tuple[str, Callable[[str], list[str]]]] = MappingProxyType(
         ".volta/bin": (".volta/tools/user/platform.json", _volta),
     }
 )
-"""The folder of shims, the person's settings, and how these are read; all relative to the home."""
+"""For each folder of shims: the file with the person's choice, and the function that reads folders from it. All paths
+are relative to the home."""

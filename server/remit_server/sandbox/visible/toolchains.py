@@ -1,9 +1,10 @@
 """The only folders below a person's home that a command may read: where version managers keep programs (BOX-02).
 
-The table is fixed. A project, by its virtual environment, and PATH only choose among its folders; no file of a project
-names a folder. None of them is where a program keeps credentials; what may lie in them all the same is `private`.
+The table is fixed. PATH and a project's virtual environment only choose among its folders; no file of a project can add
+one. No program keeps credentials in these folders by design; files that may hold credentials all the same are
+`private`.
 
-And what of the system a command sees: its folders, mounted as they are.
+Also the options that mount the system's folders for a command.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A folder relative to the home, or absolute: each part a name or a pattern of names.
+    """A folder relative to the home, or absolute; each part of `folder` is a name or a pattern.
 
-    `private` are patterns of files and folders in it that are covered.
+    `private` are patterns of files and folders in it that are hidden from commands.
     """
 
     kind: str
@@ -32,14 +33,14 @@ class Toolchain:
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyMount:
-    """`source` is seen at `place`, to be read; the `private` paths, which lie at `place`, are not."""
+    """`source` is seen read-only at `place`; the `private` paths, which lie below `place`, are hidden."""
 
     place: Path
     source: Path
     private: tuple[Path, ...] = ()
 
 
-# Each is looked for at every start of rustup, which makes the last where it is missing.
+# rustup looks for each of these at every start, and makes the last if it is missing.
 _RUSTUP = ("toolchains", "settings.toml", "update-hashes")
 VENVS = (".venv", "venv")
 """The names of a project's own virtual environment."""
@@ -89,14 +90,14 @@ TOOLCHAINS = (
     Toolchain("goenv", ".goenv/versions"),
     Toolchain("homebrew", "/home/linuxbrew/.linuxbrew", ("etc", "var")),
     Toolchain("homebrew", ".linuxbrew", ("etc", "var")),
-    # macOS; git dies where it may not look for its settings in `etc`.
+    # On macOS `etc` stays visible, because git dies if it may not look for its settings there.
     Toolchain("homebrew", "/opt/homebrew", ("var",)),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A folder of the table on some disk: `base` is the home, or the root."""
+    """A path that matches a toolchain of the table; `base` is the home, or the root for an absolute folder."""
 
     toolchain: Toolchain
     base: Path
@@ -105,17 +106,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The person's home, if any, and the folders of the system, which are seen whole."""
+    """The person's home, if any, and the folders of the system, which a command sees completely."""
 
     home: Path | None
     system: tuple[str, ...]
 
     def is_system(self, path: Path) -> bool:
-        """Returns whether this lies in one of the system's folders, as it is spelled."""
+        """Returns whether `path` as it is spelled lies in one of the system's folders."""
         return ".." not in path.parts and f"{path}/".startswith(tuple(f"{folder}/" for folder in self.system))
 
     def row_at(self, path: Path) -> Row | None:
-        """Returns the row that `path` lies in as it is spelled; pure."""
+        """Returns the row in whose folder `path` as it is spelled lies, or None; pure."""
         found = None if ".." in path.parts else _table(self.home)[0].match(str(path))
         if found is None or found.lastgroup is None:
             return None
@@ -123,8 +124,8 @@ class Places:
         return Row(toolchain, base, Path(found[0]))
 
     def source_of(self, row: Row) -> Path | None:
-        """Returns where the row's folder really is; None where it is missing, or a link to neither its like nor the
-        system."""
+        """Returns the real path of the row's folder; None if the folder is missing, or if a link leads elsewhere than
+        to a folder of the same kind of toolchain or of the system."""
         real = os.path.realpath(row.folder)
         if not os.path.exists(real):  # noqa: PTH110  a name, for each row before each command
             return None
@@ -135,27 +136,29 @@ class Places:
         return Path(real) if kin or self.is_system(Path(real)) else None
 
     def is_shown(self, path: Path) -> bool:
-        """Returns whether `path` can be seen inside as it is spelled, for it lies in a folder of the table."""
+        """Returns whether `path` as it is spelled lies in a folder of the table that is shown inside."""
         row = self.row_at(path)
         return row is not None and self.source_of(row) is not None
 
     def is_seen(self, path: Path, workspace: Path) -> bool:
-        """Returns whether a file is there inside: it, and each link on the way to it."""
+        """Returns whether a file exists and can be seen inside, with each link on the way to it."""
         return path.exists() and all(
             hop.is_relative_to(workspace) or self.is_system(hop) or self.is_shown(hop) for hop in follow_links(path)
         )
 
 
 def home_of(environ: Mapping[str, str]) -> Path | None:
-    """Returns the person's home, or None where none is named."""
+    """Returns the person's home from HOME, or None if that is unset, relative, has a `..`, or is the root."""
     home = Path(environ.get("HOME", ""))
     return home if home.is_absolute() and ".." not in home.parts and home != _ROOT else None
 
 
 def toolchain_mounts(environment: Mapping[str, str], workspace: Path, places: Places) -> tuple[ReadOnlyMount, ...]:
-    """Returns what a command in this workspace is shown, by place; what lies in the workspace is seen anyway.
+    """Returns the toolchains that a command in this workspace sees, sorted by place; without those in the workspace,
+    which it sees anyway.
 
-    Its PATH and RUSTUP_HOME lead there, and the interpreter of the project's own virtual environment by its links.
+    They are found by its PATH and RUSTUP_HOME, and by the links of the interpreter in the project's virtual
+    environment.
     """
     named = map(Path, environment.get("PATH", "").split(":"))
     rust = (Path(environment["RUSTUP_HOME"], name) for name in _RUSTUP if "RUSTUP_HOME" in environment)
@@ -169,12 +172,12 @@ def toolchain_mounts(environment: Mapping[str, str], workspace: Path, places: Pl
 
 
 def folders_above(places: Places) -> tuple[Path, ...]:
-    """Returns all folders above any folder of the table, whether there is one or not, outermost first."""
+    """Returns all folders above any folder of the table, outermost first, whether they exist or not."""
     return parents_of(base / each.folder for each, base in _table(places.home)[1])
 
 
 def follow_links(path: Path) -> Iterator[Path]:
-    """Yields the path, each that its links lead to, 40 at most, and where it really is."""
+    """Yields the path, each path that its links lead to (40 at most), and its real path."""
     for _ in range(40):
         yield path
         if not path.is_symlink():
@@ -184,14 +187,14 @@ def follow_links(path: Path) -> Iterator[Path]:
 
 
 def parents_of(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Returns the folders above them, outermost first."""
+    """Returns the folders above the paths, outermost first, without the root."""
     return tuple(sorted({parent for path in paths for parent in path.parents} - {_ROOT}))
 
 
 @cache
 def _table(home: Path | None) -> tuple[re.Pattern[str], tuple[tuple[Toolchain, Path], ...]]:
-    """Returns what finds the row of a path, and the rows in that order: below the home as it is named, and as it really
-    is."""
+    """Returns a pattern that finds the row of a path by its group's number, and the rows in that order. Relative rows
+    come twice if the home is a link: below the home as named, and below its real path."""
     homes = tuple(dict.fromkeys((home, home.resolve()))) if home else ()
     rows = tuple((each, base) for each in TOOLCHAINS for base in ((_ROOT,) if each.folder.startswith("/") else homes))
     folders = (re.escape(str(base / each.folder)).replace(r"\*", "[^/]*") for each, base in rows)
@@ -210,7 +213,8 @@ def _mount(row: Row, source: Path) -> ReadOnlyMount:
 
 
 def system_options(folders: Iterable[str], stand_ins: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Returns those of the folders that exist, as they are, to be read; of a folder with a stand-in, that."""
+    """Returns options of bwrap(1) that show the existing ones of the folders read-only; a link stays a link, and a
+    folder with a stand-in is replaced by that."""
     options: list[str] = []
     for folder in folders:
         if Path(folder).is_symlink():
@@ -221,5 +225,5 @@ def system_options(folders: Iterable[str], stand_ins: Mapping[str, str] = Mappin
 
 
 def existing_folders(names: Iterable[str]) -> Iterator[str]:
-    """Returns those that there are; most of those that are looked for are not."""
+    """Yields the names that exist."""
     return filter(os.path.exists, names)
