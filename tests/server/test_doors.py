@@ -188,6 +188,21 @@ def test_TRN_04_a_process_that_is_told_to_end_ends_its_turns(number: signal.Sign
         whole(door.events(name), door.answer(name)["result"])
 
 
+def test_TRN_06_a_shutdown_over_one_websocket_ends_its_own_turns_only(tmp_path: Path) -> None:
+    with opened("websocket", tmp_path, write("b.py"), {"text": "done"}) as door:
+        other, first = door.run(request("other")), door.socket
+        question = door.question(other)
+        door.connect()
+        name = door.run(request("t", session="mine"))
+        door.question(name)
+        door.send({"shutdown": {}})
+        door.until(lambda: door.received[-1].get("bye"))
+        assert door.answer(name)["result"]["status"] == "cancelled"
+        door.socket = first
+        door.approve(question)
+        assert door.until(lambda: door.answer(other))["result"]["status"] == "completed"
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -23,6 +23,7 @@ from remit_server.contract import (
     ApprovalResolved,
     ErrorCode,
     ErrorPayload,
+    RunRequest,
 )
 from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.contract.streamed import ClientMessage, MessageId, ServerMessage
@@ -80,6 +81,7 @@ class StreamedClient:
         self._answers = StreamAnswers(approving)
         self._unanswered: set[str] = set()
         self._working: set[asyncio.Task[None]] = set()
+        self._asked_for: list[RunRequest] = []
         self.shut_down = asyncio.Event()
 
     def take(self, data: bytes) -> asyncio.Task[None] | None:
@@ -133,6 +135,7 @@ class StreamedClient:
         if message.run is not None:
             for notice in await self._runtime.reload():
                 log.log(logging.INFO if notice.good else logging.WARNING, "%s", notice.message)
+            self._asked_for.append(message.run)
             await self._stream(self._turns.run(message.run, self._answers), 0, message.id)
         elif message.resume is not None:
             asked = message.resume
@@ -145,8 +148,9 @@ class StreamedClient:
         elif message.status is not None:
             status = self._runtime.status(message.status.session_id)
             await self._send(answered.model_copy(update={"status": status}))
-        else:
-            self._runtime.cancel()
+        else:  # the runtime may have other clients, whose turns go on
+            for request in self._asked_for:
+                self._runtime.cancel(request.session_id, request.turn_id)
             self.shut_down.set()
 
     async def _stream(self, turn: TurnStream, after: int, message_id: MessageId | None) -> None:

@@ -36,7 +36,6 @@ from remit_server.transports.acp.sdk import AcpClient
 from remit_server.transports.acp.sessions import AcpSession
 from remit_server.transports.acp.updates import TurnUpdates, Update, diff_of, in_text, kind_of, message_id, said
 
-_FILE = {"path", "before_digest", "after_digest", "created", "deleted", "moved_from"}
 ALLOW, ALWAYS, DENY = "allow", "allow_and_show_rule", "deny"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from importlib.resources import files
 from typing import TypeVar, cast
 
@@ -187,20 +187,31 @@ class _Served:
         return Response(text, media_type=kind, headers=_HELD)
 
     async def converse(self, socket: WebSocket) -> None:
-        """Takes the messages of `remit stdio` over a WebSocket, until either end closes it. Turns go on after that."""
+        """Takes the messages of `remit stdio` over a WebSocket, until a `shutdown` or until either end closes it. Turns go
+        on after that, unless a `shutdown` has cancelled them."""
         named = next((each for each in socket.scope.get("subprotocols", ()) if each == "remit"), None)
         await socket.accept(subprotocol=named)
 
         async def send(message: ServerMessage) -> None:
             await socket.send_text(message.to_json().decode())
 
+        async def take_all() -> None:
+            with suppress(WebSocketDisconnect, KeyError):  # a binary message has no text
+                while True:
+                    client.take((await socket.receive_text()).encode())
+
         client = StreamedClient(self._runtime, self._turns, send, "ask" if self._asks else "never")
+        taking, shut_down = asyncio.create_task(take_all()), asyncio.create_task(client.shut_down.wait())
         try:
-            while not client.shut_down.is_set():
-                client.take((await socket.receive_text()).encode())
-        except (WebSocketDisconnect, KeyError):  # a binary message has no text
-            pass
+            await asyncio.wait((taking, shut_down), return_when=asyncio.FIRST_COMPLETED)
+            if shut_down.done():
+                await asyncio.wait((taking, asyncio.create_task(client.finish())), return_when=asyncio.FIRST_COMPLETED)
+            if not taking.done():
+                await send(ServerMessage(bye=True))
+                await socket.close()
         finally:
+            for task in (taking, shut_down):
+                task.cancel()
             await client.close()
 
 
