@@ -87,15 +87,16 @@ Size = Annotated[int, BeforeValidator(_size)]
 
 
 class Form(BaseModel):
-    """The configuration of all parts of a policy file."""
+    """The base class of all parts of a policy file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def matcher(told: str, meaning: str) -> Any:
-    """Returns a key of `match`: how its values begin in a rule's sentence, and what it means to who writes one.
+    """Returns the field of a `match` key: `told` introduces its values in a sentence about the rule, and `meaning` says
+    what the key means to a person who writes a rule.
 
-    It holds where the action's own field of that name is one of the values; what holds otherwise has a row in
+    A key holds if the action's field of that name is one of the values; a key that holds otherwise has a row in
     `matching/conditions.py`.
     """
     return Field(None, description=meaning, json_schema_extra={"told": told})
@@ -179,7 +180,7 @@ class RedactForm(Form):
 
 
 class ExemptionForm(Form):
-    """The files of one category of work that no test can come before."""
+    """The files of one category of work that need no test first."""
 
     path_glob: Globs
 
@@ -194,16 +195,16 @@ class ExemptionsForm(Form):
 
 
 class TestFilesForm(Form):
-    """Files that are tests besides those that are for everybody, and those that are none (FLW-03)."""
+    """Files that are tests besides the usual ones, and files that are no tests (FLW-03)."""
 
     path_glob: Globs = ()
     except_: Annotated[Globs, AfterValidator(_no_exclusions), Field(alias="except")] = ()
 
 
 class IntentForm(Form):
-    """The tools that one intent opens: by name, and by the effect that a tool declares which no intent names.
+    """The tools that one intent opens: by name, and by the declared effect for tools that no intent names.
 
-    What is left out is as it is without this file.
+    A key that is left out changes nothing.
     """
 
     tools: Words | None = None
