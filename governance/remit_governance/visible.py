@@ -33,9 +33,7 @@ def visible_again(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
 
 
 def without_hidden(text: str) -> str:
-    """Returns the text without its hidden characters; line feeds and tabs stay, and a carriage return before a line
-    feed is dropped.
-    """
+    """Returns the text without its hidden characters, which include carriage returns; line feeds and tabs stay."""
     return "".join(c for c in text if c in "\n\t" or not _hides(c))
 
 

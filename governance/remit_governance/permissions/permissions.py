@@ -39,10 +39,10 @@ def _absolute(path: str) -> str:
 class PermissionRule(Form):
     """The subject of a standing answer: every key that is given has to hold, by any of its values.
 
-    `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word;
-    where a rule stops, the same command in another spelling is that command. A `host` without a port is the usual one
-    where the rule allows, and every one where it stops. `workspace` is the folder it holds in (all of them where it is
-    absent); `in_workspace` leaves out the others.
+    `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word. A
+    rule that stops also means the same command in another spelling. A `host` without a port means the default port in a
+    rule that allows, and every port in a rule that stops. `workspace` is the folder in which the rule applies (without
+    it, all); `in_workspace` leaves out the rules of other workspaces.
     """
 
     tool: Words | None = None
@@ -134,13 +134,13 @@ _GO_ELSEWHERE = frozenset({"cd", "pushd", "popd", "env"})
 
 
 class Override(PermissionRule):
-    """An answer that goes before the lists, for exceptions from them."""
+    """An answer that is looked up before the lists `deny` and `allow`, for exceptions from them."""
 
     answer: Literal["allow", "ask", "deny"]
 
 
 class PermissionConfig(Form):
-    """The person's configuration. `default_action` speaks of what policy allows; a review nothing answers is asked."""
+    """The person's configuration. `default_action` is for what policy allows; a review without an answer is asked."""
 
     version: Literal[1] = 1
     final_deny: tuple[PermissionRule, ...] = ()
@@ -174,7 +174,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer about an action: what is to be done, why, and which part of the configuration said so."""
+    """The answer about an action: what to do with it, why, and which part of the configuration said so."""
 
     word: AnswerWord
     reason: str
@@ -182,8 +182,8 @@ class Answer:
 
 
 def standing_rule(action: Action) -> StandingRule | None:
-    """Returns the exact rule a session answer about this action would be; None where there is nothing exact to
-    remember."""
+    """Returns the exact rule that a session answer about this action would remember, or None if there is nothing exact
+    to remember."""
     if action.tool is None or (action.path is None and action.command is None and action.host is None):
         return None
     path = None if action.path is None else normalise(action.path)

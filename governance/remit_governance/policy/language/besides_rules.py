@@ -102,7 +102,7 @@ def find_widened(matrix: Matrix, form: IntentsForm, document: Document) -> Itera
 
 
 def find_unknown_tools(form: IntentsForm, document: Document) -> Iterator[Problem]:
-    """Yields a warning for each name that is no tool of Remit's: it opens nothing, unless such a tool is added."""
+    """Yields a warning for each name that is no tool of Remit's own: it opens nothing unless such a tool is added."""
     known = {name for row in INTENT_TOOLS.values() for name in row.tools}
     for intent in INTENT_TOOLS:
         given = _row_of(form, intent)

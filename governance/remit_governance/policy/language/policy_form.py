@@ -137,7 +137,7 @@ class MatchForm(Form):
         return {key: values for key, values in self if values is not None}
 
     def same(self, other: MatchForm) -> bool:
-        """Tells whether both say the same, whatever the order of their values."""
+        """Tells whether both have the same values, in any order."""
         return all(
             (a is None) == (b is None) and set(a or ()) == set(b or ())
             for a, b in zip(dict(self).values(), dict(other).values(), strict=True)
@@ -145,7 +145,7 @@ class MatchForm(Form):
 
 
 class ConstraintsForm(Form):
-    """Demands of an allow beyond its match."""
+    """What a rule that allows demands besides its match."""
 
     max_file_size: Size | None = None
     require_sandbox: Literal["L2", "code-executor", "integration-test"] | None = None
@@ -160,7 +160,8 @@ class ExamplesForm(Form):
 
 
 class RuleForm(Form):
-    """One entry of `capabilities`. `standing_answer: false` has a review asked each time, never answered in advance."""
+    """One entry of `capabilities`. With `standing_answer: false`, a review is asked each time and never answered in
+    advance."""
 
     name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
     match: MatchForm
@@ -186,7 +187,7 @@ class ExemptionForm(Form):
 
 
 class ExemptionsForm(Form):
-    """The files of each category (FLW-05). What is left out is as it is packaged."""
+    """The files of each category (FLW-05). A category that is left out keeps its packaged files."""
 
     config_change: ExemptionForm | None = None
     type_refactor: ExemptionForm | None = None

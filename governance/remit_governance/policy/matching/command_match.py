@@ -127,7 +127,7 @@ def _is_harmless(words: Sequence[str]) -> bool:
 
 
 class Match(IntEnum):
-    """The certainty with which a rule means a command."""
+    """How certain it is that a rule means a command."""
 
     NO = 0
     MAYBE = 1
@@ -214,7 +214,7 @@ def _among(option: str, given: frozenset[str]) -> bool:
 
 
 def _is_value(word: Operand, given: Call) -> bool:
-    """Tells whether a word of the rule, behind an unknown option, is given as that option's value (`--env=prod`)."""
+    """Tells whether a word of the rule, after an unknown option, is given as that option's value (`--env=prod`)."""
     return word.after is not None and any((word.after, spelling) in given.values for spelling in word.spellings)
 
 
