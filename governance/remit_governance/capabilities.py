@@ -78,7 +78,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class NotMinted:
-    """Why no token was minted: the first decision whose verdict is not good enough."""
+    """Why no token was minted: the first decision that does not permit one."""
 
     decision: Decision
 

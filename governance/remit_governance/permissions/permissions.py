@@ -201,8 +201,8 @@ def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Litera
 def is_edit(action: Action) -> bool:
     """Tells whether an action is part of an edit: one of Remit's own tools reads, lists or writes a path (APP-15).
 
-    Files that a command has written are no edits, and neither are the actions of tools from elsewhere, because neither
-    have the caller tag `trusted_write`.
+    Files that a command has written are not edits, and neither are the actions of tools from elsewhere, because these
+    actions do not have the caller tag `trusted_write`.
     """
     return action.path is not None and action.syscall in _OF_AN_EDIT and "trusted_write" in action.caller_tags
 

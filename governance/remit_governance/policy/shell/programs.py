@@ -55,7 +55,7 @@ def takes_any_file(program: str) -> bool:
 
 
 def takes_any_word(program: str) -> bool:
-    """Returns whether a program has one effect whatever its words are, and that effect is less than `high`."""
+    """Returns whether a program has one effect whatever its words are, with a risk below `high`."""
     return takes_any_file(program) or has_one_effect(program)
 
 

@@ -70,8 +70,8 @@ def _is_known(program: str) -> bool:
 
 
 def effect_of(command: tuple[str, ...]) -> Effect:
-    """Returns the effect of a command of at least one word. Only the program's name counts, so the program has to be
-    in a known place (`is_known_place`)."""
+    """Returns the effect of a command of at least one word. Of the program's path only the name counts, so the program
+    has to be in a known place (`is_known_place`)."""
     program, arguments = plain_name(posixpath.basename(command[0])), command[1:]
     row = packaged(program)
     if row is None or not row.known:
