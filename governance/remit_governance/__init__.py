@@ -1,4 +1,5 @@
 """The rules Remit holds an agent to: intents, policy, permissions, approvals, audit and redaction.
 
-Pure apart from the two modules that say so (`audit.store`, `policy.load`); no editor, no model, no network.
+Pure, except for `os_keyring.py` and the modules whose docstrings say "(effect)". It knows no editor, no model and no
+network.
 """

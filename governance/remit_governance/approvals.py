@@ -1,7 +1,7 @@
-"""Approvals: questions bound to the digest of exactly what will run, answered once and in time
+"""Approvals: questions that are bound to the digest of exactly what will run, and that are answered once and in time
 (APP-01).
 
-No I/O and no clock: times are seconds of one monotonic clock, given by the caller.
+No I/O and no clock: the caller passes times, as seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ApprovalDecision = Literal["allow", "deny"]
 RefusedReason = Literal["unknown", "used", "expired", "crossed", "not_offered"]
 
 REMEMBERED_IDS = 10_000
-"""How many closed questions are remembered, so that a late answer is told why it is refused."""
+"""The number of closed questions that are remembered, so that a late answer gets the reason why it is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class PathBinding:
 class ApprovalSubject:
     """Everything an approval is about. Two subjects that differ anywhere have different digests.
 
-    `standing` is what a `session` answer would remember, `always` and `everywhere` the rules that answers for good
-    would write, for this workspace and for every one, `edits` whether one may be about every edit of the session: the
-    person is shown all of them.
+    `standing` are the rules that an answer with scope `session` would remember. `always` and `everywhere` are the rules
+    that a permanent answer would write, for this workspace and for every workspace. `edits` tells whether an answer may
+    be about every edit of the session. The person is shown all of these.
     """
 
     tool: str
@@ -91,8 +91,9 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An answer that counts: what to remember for the session, and the rule to write; nothing for `once`, and nothing
-    exact for `edits`, which is about every edit.
+    """An answer that counts, with the rules to remember for the session (`standing`) and the rule to write (`always`).
+
+    `standing` is empty for the scopes `once` and `edits`; `always` is None unless the answer is permanent.
     """
 
     pending: Pending
@@ -124,7 +125,7 @@ class ApprovalBook:
     def open(
         self, subject: ApprovalSubject, now: float, ttl: float, scopes: tuple[ApprovalScope, ...] = ("once",)
     ) -> Pending:
-        """Ask about `subject`, to be answered before `now + ttl` seconds with one of `scopes`."""
+        """Opens a question about `subject`, to be answered before `now + ttl` seconds with one of `scopes`."""
         question = Pending(secrets.token_urlsafe(24), subject.digest, now + ttl, subject, scopes)
         self._open[question.id] = question
         return question
@@ -139,10 +140,10 @@ class ApprovalBook:
         *,
         session: str | None = None,
     ) -> Accepted | Refused:
-        """Take the answer once, in time, for this very subject.
+        """Accepts the answer if the question is open, in time, about this subject, and offers this scope.
 
-        `subject_digest` and `session` are what the answer claims to be about; None claims nothing. A refused answer
-        leaves an open question open: nobody can close it with a wrong guess.
+        `subject_digest` and `session` are what the answer claims to be about; None claims nothing. An answer that is
+        refused as `crossed` or `not_offered` leaves the question open, so that nobody can close it with a wrong guess.
         """
         question = self._open.get(approval_id)
         if question is None:
@@ -161,7 +162,7 @@ class ApprovalBook:
         return Accepted(question, decision, scope, standing, kept)
 
     def close(self, approval_id: str) -> bool:
-        """Withdraw a question (its call was cancelled, its client is lost); False where it was not open."""
+        """Withdraws a question, for example because its call was cancelled; returns False if it was not open."""
         if approval_id not in self._open:
             return False
         self._close(approval_id, "used")

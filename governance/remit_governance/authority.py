@@ -1,7 +1,7 @@
-"""The most that a turn may do, or a sub-agent that it hands work to: it is narrowed, and never widened (AGT-16). Pure.
+"""The upper limit of what a turn, or a sub-agent that it hands work to, may do (AGT-16). Pure.
 
-It allows nothing: policy judges each call as well. It only takes away, in the order meant by `meet`: whatever an
-authority that was made of another leaves, the other one leaves, too.
+An authority can be narrowed and never widened. It allows nothing by itself, because policy judges each call as well.
+`meet` only takes away: an authority made from another one never permits more than that one does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from remit_governance.values import Action, Intent
 Globs = tuple[str, ...]
 
 LOOKING = frozenset({"fs.read", "fs.list"})
-"""What is also done to the folders on the way to a path: what is told of them is judged path by path."""
+"""Syscalls that are also permitted on the folders above a permitted path, because what they return about such a folder
+is judged path by path."""
 _OF_COMMANDS = "process."
-"""How system calls begin that run a command, or have to do with one that runs."""
+"""The prefix of the syscalls that run a command, or that deal with a running one."""
 _WILD = frozenset("*?[]\\!")
 
 T = TypeVar("T")
@@ -27,8 +28,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be left of an authority; None leaves all of it. `paths` are globs as in `.gitignore`, relative to the
-    workspace, `hosts` exact ones as `Endpoint` spells them."""
+    """A request for a narrower authority; None keeps that field as it is. `paths` are globs as in `.gitignore`,
+    relative to the workspace; `hosts` are exact hosts as `Endpoint` spells them."""
 
     intents: frozenset[Intent] | None = None
     paths: Globs | None = None
@@ -39,7 +40,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """What was asked for that there is not to give, in words."""
+    """A request for more than the authority has, in words: `what` was asked for, and what is `left` to give."""
 
     what: str
     left: str
@@ -47,8 +48,8 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What is left: intents; paths that each of `within` matches; hosts, all where that is None; steps and tokens,
-    without a limit of its own where they are None."""
+    """What the holder may still do: the intents; the paths that match every set of globs in `within`; the hosts, or
+    all if None; the steps and tokens, without a limit of this authority's own if None."""
 
     intents: frozenset[Intent] = frozenset(Intent)
     within: frozenset[Globs] = frozenset()
@@ -57,7 +58,7 @@ class Authority:
     tokens: int | None = None
 
     def meet(self, wanted: Wanted) -> Authority:
-        """Returns what both leave."""
+        """Returns the authority that both this one and `wanted` permit."""
         return replace(
             self,
             intents=self.intents if wanted.intents is None else self.intents & wanted.intents,
@@ -68,9 +69,10 @@ class Authority:
         )
 
     def attenuate(self, wanted: Wanted) -> Authority | Beyond:
-        """Returns the authority of a child that is to have this much, or what of it there is not to give.
+        """Returns the authority of a child that asks for `wanted`, or a Beyond if it asks for more than there is.
 
-        Globs are never refused: a path has to match those of both. Of steps and tokens the fewer count.
+        Globs are never refused, because a path has to match the globs of both. For steps and tokens the smaller number
+        counts.
         """
         if more := sorted((wanted.intents or frozenset()) - self.intents):
             return Beyond(f"the intents {', '.join(more)}", ", ".join(sorted(self.intents)) or "no intent")
@@ -80,13 +82,14 @@ class Authority:
 
 
 EVERYTHING = Authority()
-"""What policy alone decides about."""
+"""The authority without any limit, under which policy alone decides."""
 
 
 def beyond_authority(action: Action) -> str | None:
-    """Returns why an action is beyond what its caller was left, in words; None where it is not.
+    """Returns why an action is beyond its caller's authority, in words, or None if it is not.
 
-    Where only some paths are left no command runs, and none that runs is looked at: it sees all files.
+    If the authority is limited to some paths, no command may run and no running one may be read or ended, because a
+    command sees every file.
     """
     if action.within and action.syscall.startswith(_OF_COMMANDS):
         return f"a command sees every file, and only {_spell(action.within)} was left to this sub-agent"
@@ -98,14 +101,14 @@ def beyond_authority(action: Action) -> str | None:
 
 
 def is_within(within: Iterable[Globs], syscall: str, path: str) -> bool:
-    """Returns whether a path, relative to the workspace, is one that all of these globs leave. A path has to match in
-    the spelling that it has, and as a file system would take it that ignores case."""
+    """Returns whether every set of globs in `within` permits a path, which is relative to the workspace. The path has
+    to match both as it is spelled and as a file system that ignores case would read it."""
     plain = normalise(path)
     return all(_leaves(globs, syscall, plain) for globs in within)
 
 
 def roots_of(globs: Globs) -> tuple[str, ...]:
-    """Returns folders and files that hold all that the globs match, `.` for the workspace."""
+    """Returns the folders and files that together hold everything the globs match; `.` is the workspace."""
     return tuple(dict.fromkeys(_root(glob) for glob in globs if not glob.startswith("!")))
 
 
@@ -117,7 +120,7 @@ def _leaves(globs: Globs, syscall: str, path: str) -> bool:
 
 
 def _root(glob: str) -> str:
-    """What a glob without a slash before its end names may lie anywhere."""
+    """Returns the deepest folder that holds all matches: `.` for a glob with no inner slash, which matches anywhere."""
     body = glob.removeprefix("/")
     if "/" not in glob.rstrip("/"):
         return "."

@@ -1,4 +1,4 @@
-"""One byte string for one JSON value, and its digest: what approvals and the audit chain are bound to
+"""The canonical bytes of a JSON value and their digest, to which approvals and the audit chain are bound
 (APP-01).
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import TypeAlias
 
-# Made once: this is on the way of every call.
+# Made once, because every call uses it.
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
@@ -19,8 +19,8 @@ Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json
 def canonical(value: Json) -> bytes:
     """Returns canonical JSON: keys sorted by code point, no spaces, UTF-8; equal values give equal bytes.
 
-    Lone surrogates (names that are no UTF-8 on disk) stay as JSON escapes. Raises ValueError for NaN, infinities and
-    cycles, TypeError for what JSON cannot say, mappings with keys that are no strings included.
+    Lone surrogates (from file names that are not UTF-8) stay as JSON escapes. Raises ValueError for NaN, infinities and
+    cycles, and TypeError for values that JSON does not have, such as mappings with keys that are not strings.
     """
     text = encode_basestring(value) if isinstance(value, str) else _ENCODE(_plain(value))
     # A surrogate becomes `\udcXX`, which is exactly how JSON escapes it; nothing else is unencodable.
@@ -28,17 +28,18 @@ def canonical(value: Json) -> bytes:
 
 
 def digest(value: Json) -> str:
-    """`sha256:` and the hex digest of the canonical bytes."""
+    """Returns `sha256:` and the hex digest of the canonical bytes of the value."""
     return digest_bytes(canonical(value))
 
 
 def digest_bytes(data: bytes) -> str:
-    """`sha256:` and the hex digest of these very bytes."""
+    """Returns `sha256:` and the hex digest of these bytes."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
 def _plain(value: Json) -> Json:
-    """Returns the value in the containers `json` knows; it would quietly turn the keys `1` and `None` into strings."""
+    """Returns the value in dicts and lists, which `json` knows. Raises TypeError for a key that is not a string,
+    because `json` would silently turn keys such as `1` and `None` into strings."""
     if isinstance(value, Mapping):
         keys: list[object] = list(value)
         for key in keys:

@@ -1,8 +1,8 @@
-"""Capability tokens: short permits for what was already judged in full (APP-07).
+"""Capability tokens: short-lived permits for actions that policy has already judged in full (APP-07).
 
-A token says again what policy said of exactly these actions, for a short time and a few uses, to one holder. It covers
-nothing that was not judged, so that skipping the rules later cannot skip a deny. No I/O and no clock: times are seconds
-of one monotonic clock, given by the caller, read once before an evaluation.
+A token repeats policy's verdict on exactly these actions, for a short time, for a few uses and for one holder. It
+covers nothing that was not judged, so that skipping the rules later cannot skip a deny. No I/O and no clock: the caller
+passes times, as seconds of one monotonic clock that it reads once before an evaluation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Holder:
 class Token:
     """A permit. `scope` holds each action that was judged, without its size; `most_bytes` is the largest judged size.
 
-    `nonce` only ever grows, so that no token is minted twice. `parent` is the token that it is a part of.
+    `nonce` only ever grows, so that no token is minted twice. `parent` is the nonce of the token that this one was
+    attenuated from.
     """
 
     nonce: int
@@ -50,9 +51,9 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A token as somebody shows it, with how often it may still be used: a snapshot, taken before anything is judged.
+    """A token as `holder` presents it, with the number of uses left: a snapshot taken before anything is judged.
 
-    Whatever time passes while the rules are asked, `now` stays, so that a token cannot end between two looks at it.
+    `now` stays the same however long the rules take, so that a token cannot expire between two checks.
     """
 
     token: Token
@@ -61,7 +62,7 @@ class Claim:
     now: float
 
     def refusal(self, action: Action, policy_version: str) -> Invalid | None:
-        """Returns why the token does not cover this action, or None."""
+        """Returns why the token does not cover this action, or None if it does."""
         token = self.token
         if self.now >= token.expires:
             return "expired"
@@ -77,7 +78,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class NotMinted:
-    """Why no token was made: the first decision that is no plain allow."""
+    """Why no token was minted: the first decision that does not permit one."""
 
     decision: Decision
 
@@ -101,8 +102,8 @@ class TokenBook:
         max_ops: int = DEFAULT_MAX_OPS,
         approved: bool = False,
     ) -> Token | NotMinted:
-        """Returns a token for actions that `policy` allowed outright, or whose review a person `approved`; a deny gets
-        none."""
+        """Returns a token for actions that `policy` allowed or, if a person `approved` them, wants reviewed; returns
+        NotMinted if any decision is stricter."""
         pairs = tuple(judged)
         enough = (Verdict.ALLOW, Verdict.REQUIRE_REVIEW) if approved else (Verdict.ALLOW,)
         refused = next((decision for _, decision in pairs if decision.verdict not in enough), None)
@@ -124,10 +125,10 @@ class TokenBook:
     def attenuate(
         self, nonce: int, holder: Holder, actions: Iterable[Action], now: float, *, max_ops: int
     ) -> Token | None:
-        """Returns a token for another holder, of a part of this one's authority: of these `actions` those that it
-        covers, no more uses than it has left, which are taken from it, and no longer. None where it is not in force.
+        """Returns a token for another holder with part of this token's authority, or None if this one is not in force.
 
-        It ends with its parent (APP-12).
+        The new token covers those of `actions` that this one covers, expires when this one does, and takes its uses,
+        at most `max_ops`, from the uses that this one has left. It ends with its parent (APP-12).
         """
         parent = self._tokens.get(nonce)
         if parent is None or now >= parent.expires:
@@ -147,40 +148,41 @@ class TokenBook:
         return token
 
     def claim(self, nonce: int, holder: Holder, now: float) -> Claim | None:
-        """Returns the token as this holder shows it at this time; None where there is none, or none any more."""
+        """Returns a claim on the token by this holder at this time, or None if there is no such token (any more)."""
         token = self._tokens.get(nonce)
         return None if token is None else Claim(token, self._left[nonce], holder, now)
 
     def check(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
-        """Returns why the token does not cover this action now, or None. `now` was read once, before anything was
-        judged."""
+        """Returns why the token does not cover this action now, or None if it does. The caller reads `now` once, before
+        anything is judged."""
         claim = self.claim(nonce, holder, now)
         return "unknown" if claim is None else claim.refusal(action, policy.version)
 
     def use(self, nonce: int, holder: Holder, action: Action, policy: Policy, now: float) -> Invalid | None:
-        """Returns the same, and one use less of the token."""
+        """Returns what `check` returns, and takes one use from the token if that is None."""
         invalid = self.check(nonce, holder, action, policy, now)
         if invalid is None:
             self._left[nonce] -= 1
         return invalid
 
     def state(self, nonce: int, now: float) -> Ended:
-        """Returns whether a token is in force, has come to its end, or was revoked: by another policy, or with its
-        parent."""
+        """Returns whether a token is in force, has expired, or was revoked (because the policy changed, or with its
+        parent)."""
         token = self._tokens.get(nonce)
         if token is None:
             return "revoked"
         return "expired" if now >= token.expires else "in_force"
 
     def revoke(self, nonce: int) -> None:
-        """End a token, and all that were made of it."""
+        """Revokes a token and all tokens that were attenuated from it."""
         self._tokens.pop(nonce, None)
         self._left.pop(nonce, None)
         for child in [token.nonce for token in self._tokens.values() if token.parent == nonce]:
             self.revoke(child)
 
     def revoke_other_policies(self, version: str) -> int:
-        """Ends every token of another policy than the one in force; returns how many there were."""
+        """Revokes every token minted under another policy version than `version`; returns how many such tokens there
+        were."""
         old = [token.nonce for token in self._tokens.values() if token.policy_version != version]
         for nonce in old:
             self.revoke(nonce)
@@ -188,6 +190,6 @@ class TokenBook:
 
 
 def scope_of(action: Action) -> Action:
-    """Returns the action as a token names it: its path in one spelling, its size apart."""
+    """Returns the action as a token's scope holds it: with its path normalised and without its size."""
     path = None if action.path is None else normalise(action.path)
     return action if action.size is None and path == action.path else replace(action, path=path, size=None)

@@ -1,12 +1,12 @@
-"""The errors of governance; refusals are values, so these are for what could not be judged at all.
+"""The errors of governance. Refusals are values, so these errors are only for what could not be judged at all.
 
 GovernanceError
 ├── PolicyError    a policy file is missing, unreadable or wrong; carries every problem with its place
-├── ActionError    what was handed in to be judged is no action
-├── ExtensionError a rule that is a program cannot be asked; whoever gets it denies
-└── AuditError     the audit log cannot be written or read: whoever gets it fails closed
+├── ActionError    the value to be judged is not an action
+├── ExtensionError a rule that is a program cannot be asked; the caller then denies
+└── AuditError     the audit log cannot be written or read; the caller then fails closed
 
-All carry what, why and fix in words for a person.
+All of them carry what happened, why, and how to fix it, in words for a person.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong at one place of a file. `line` and `column` count from 1; a fault of the whole file is at 1:1."""
+    """One error at one place of a file. `line` and `column` count from 1; an error of the whole file is at 1:1."""
 
     file: str
     line: int
@@ -37,7 +37,7 @@ class GovernanceError(Exception):
 
 
 class PolicyError(GovernanceError):
-    """No policy can be made of these sources. `problems` is never empty and in the order of the files."""
+    """The sources cannot be compiled to a policy. `problems` is never empty, and is in the order of the files."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         first = problems[0]
@@ -55,7 +55,7 @@ class ActionError(GovernanceError):
 
 
 class ExtensionError(GovernanceError):
-    """An extension rule crashed, took too long, said something that is no verdict, or nothing isolates it."""
+    """An extension rule crashed, took too long or returned no verdict, or there is no sandbox to isolate it."""
 
 
 class AuditError(GovernanceError):

@@ -1,4 +1,4 @@
-"""Network hosts by their exact names: one spelling for each, and nothing that could be read as another
+"""Network hosts by their exact names: each has one spelling, and a name that could be read as another host is refused
 (BOX-03)."""
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ import re
 from dataclasses import dataclass
 
 DEFAULT_PORT = 443
-"""The port that is meant where none is given."""
+"""The port that applies if none is given."""
 
 THIS_MACHINE = "localhost"
-"""The name by which a port of this machine is reached, as it is; a name that only leads here is refused."""
+"""The name that reaches a port of this machine. Another name that merely resolves to this machine is refused."""
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _MAX_NAME = 253
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-# What resolvers take for an IPv4 address in one of its older forms, such as `0x7f.1` and `2130706433`.
+# Resolvers read labels like these as an IPv4 address in an older form, such as `0x7f.1` or `2130706433`.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
@@ -31,7 +31,7 @@ class Endpoint:
 
     @property
     def address(self) -> IPAddress | None:
-        """The address that the host is; None for a name."""
+        """The host as an IP address, or None if it is a name."""
         try:
             return ipaddress.ip_address(self.host)
         except ValueError:
@@ -43,7 +43,7 @@ class Endpoint:
 
 
 def parse_endpoint(text: str, *, needs_port: bool = False) -> Endpoint:
-    """Parses what `host` or `host:port` names, an IPv6 address in brackets. Raises ValueError that says what is
+    """Parses `host` or `host:port`, where an IPv6 address stands in brackets. Raises ValueError, which says what is
     wrong.
     """
     name, colon, port = _split(text)
@@ -55,8 +55,8 @@ def parse_endpoint(text: str, *, needs_port: bool = False) -> Endpoint:
 
 
 def host_and_port(text: str) -> tuple[str, int | None]:
-    """Returns the same of a text that may name no host: then it is its own name. The port is None where none is
-    given."""
+    """Returns the host and port in `text`. The port is None if none is given. If `text` names no valid host, it is
+    returned in lower case as the host."""
     try:
         endpoint = parse_endpoint(text)
     except ValueError:
@@ -65,7 +65,7 @@ def host_and_port(text: str) -> tuple[str, int | None]:
 
 
 def _split(text: str) -> tuple[str, str, str]:
-    """Name, colon and port. Raises ValueError where the name is none."""
+    """Returns the name, the colon and the port. Raises ValueError if the name is not valid."""
     if text.startswith("["):
         name, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):

@@ -1,6 +1,7 @@
 """The two-stage intent gate: first an intent, then only the tools that fit it (INT-02).
 
-The active intent belongs to a step. Whoever runs steps starts each one, each retry and each abort with `NO_INTENT`.
+The active intent belongs to a step. The code that runs steps starts each step, each retry and each abort with
+`NO_INTENT`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class IntentRow:
 
 @dataclass(frozen=True, slots=True)
 class IntentState:
-    """The intent a step has declared, None until it has, and the work item that it named with it."""
+    """The intent that a step has declared (None until it has), and the work item that it named with the intent."""
 
     active: Intent | None = None
     work_item: str | None = None
@@ -51,8 +52,8 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the gate let a call through to nothing. `allowed` lists what it would have let through, `openers` the intents
-    that open the tool, to whoever has it."""
+    """Why the gate refused a call. `allowed` lists the tools that it would have let through; `openers` lists the
+    intents that open the refused tool, and is empty if the caller does not have that tool."""
 
     code: RefusalCode
     message: str
@@ -112,20 +113,20 @@ INTENT_TOOLS: Matrix = MappingProxyType(
 
 
 PERSONS_OWN = frozenset({"undo_changes", "set_mode", "publish_port"})
-"""Tools that only a person calls: no policy takes them out of their rows."""
+"""Tools that only a person calls; no policy can remove them from their rows."""
 
 
 def canonical_tool(name: str) -> str:
-    """Returns the name a tool is governed under: an alias means the tool it stands for."""
+    """Returns the name under which a tool is governed: for an alias, the name of the tool that it stands for."""
     return ALIASES.get(name, name)
 
 
 def allowed_tools(
     intent: Intent, matrix: Matrix = INTENT_TOOLS, external: Mapping[str, Effect] | None = None
 ) -> tuple[str, ...]:
-    """Names of the tools `intent` opens: the row's own, in its order, then those of `external` whose effect fits.
+    """Returns the names of the tools that `intent` opens: the row's own, in its order, then the fitting external ones.
 
-    `external` maps the external tools that exist to their declared effects.
+    `external` maps the external tools that exist to their declared effects. One fits if `tool_fits` says so.
     """
     row = matrix.get(intent, IntentRow())
     fitting = (name for name, effect in (external or {}).items() if tool_fits(intent, name, matrix, effect))
@@ -137,8 +138,8 @@ def tool_fits(
 ) -> bool:
     """Tells whether the tool is in the intent's set (rules 3 and 5).
 
-    `known_effect` is what an external tool declared. A tool that the matrix, or the packaged one, names anywhere is
-    judged by its name alone, so that no declaration moves a built-in tool to another intent.
+    `known_effect` is the effect that an external tool declared. A tool that `matrix` or `INTENT_TOOLS` names anywhere
+    is judged by its name alone, so that no declaration moves a built-in tool to another intent.
     """
     name = canonical_tool(tool_name)
     row = matrix.get(intent, IntentRow())
@@ -157,11 +158,11 @@ def gate(
     offered: Container[str] | None = None,
     external: Mapping[str, Effect] | None = None,
 ) -> Refusal | None:
-    """Stage two's check, before anything else looks at a call: None lets it on, a Refusal ends it.
+    """Checks a call against the active intent before anything else does: returns None to pass it, or a Refusal.
 
     Rule 1 (`intent_required`), rules 3 and 5 (`tool_not_allowed_for_intent`). Selecting an intent always passes.
-    `offered` are the tools that whoever calls has at all, where that is known: a refusal names no other. `external` are
-    the external tools that there are, which it names as well.
+    `offered` are the tools that the caller has, or None if that is not known; a refusal names no others. `external`
+    are the external tools that exist, with their effects; a refusal names those of them that fit as well.
     """
     if tool_name == SELECT_INTENT:
         return None
@@ -191,7 +192,7 @@ def gate(
 
 
 def select(state: IntentState, intent: Intent, work_item: str | None = None) -> IntentState:
-    """Rules 2 and 4: the step's intent is `intent` from here on, whatever it was, and its work item `work_item`."""
+    """Returns the state after a step selects `intent` and `work_item`, whatever the state was before (rules 2, 4)."""
     del state
     return IntentState(intent, work_item)
 

@@ -1,4 +1,4 @@
-"""The operating system's keyring, imported without what other systems' need (AUD-04, MOD-15)."""
+"""Imports the operating system's keyring without what only the keyrings of other systems need (AUD-04, MOD-15)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CONFIGURED = "python_keyring/keyringrc.cfg"
 
 
 def may_have_keyring(environment: Mapping[str, str] = os.environ, system: str = sys.platform) -> bool:
-    """Tells whether it is worth a look, which takes longer than all else that a short command imports.
+    """Tells whether there may be a keyring: importing it takes longer than all other imports of a short command.
 
-    Outside macOS and Windows every keyring is asked over the session's bus, which a server, a container and a login by
-    SSH do not have. A back end that the person chose is looked for wherever they are.
+    Outside macOS and Windows every keyring is reached over the session's D-Bus, which a server, a container and a login
+    by SSH do not have. If the person chose or configured a back end, the answer is yes on every system.
     """
     if system in _HAVE_ONE or _CHOSEN in environment or "DBUS_SESSION_BUS_ADDRESS" in environment:
         return True
@@ -31,8 +31,8 @@ def may_have_keyring(environment: Mapping[str, str] = os.environ, system: str = 
 def import_keyring() -> ModuleType:
     """Imports the `keyring` library.
 
-    It looks through the back ends of every system, and macOS' looks for its libraries as Python does on Linux: by nine
-    runs of ldconfig, gcc and ld. Elsewhere that part is told to be missing, as it then is.
+    The library imports the back ends of every system, and on Linux the one for macOS searches for its libraries with
+    nine runs of ldconfig, gcc and ld. So outside macOS that module is marked as missing first.
     """
     if sys.platform != "darwin":
         sys.modules.setdefault(_OF_MACOS, None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -13,9 +13,9 @@ from remit_governance.policy.rules import Policy
 
 @dataclass(slots=True)
 class Rulebook:
-    """Policy and permissions are values, replaced whole; whoever judges takes them from here anew each time.
+    """The policy and permissions in force. Both are values and are replaced whole; each judgement reads them anew.
 
-    `permissions` are those that hold in the workspace `here`; an answer for good is bound to it.
+    `permissions` are those that apply in the workspace `here`; a permanent answer is bound to that workspace.
     """
 
     policy: Policy
@@ -25,11 +25,11 @@ class Rulebook:
     _paths: tuple[Policy, dict[str, RulePaths]] | None = field(default=None, init=False, repr=False)
 
     def denied_paths(self, syscall: str) -> RulePaths:
-        """Returns for which paths the policy may deny the syscall: the same value as long as it is in force."""
+        """Returns the paths for which the policy may deny the syscall; the same object while the policy is in force."""
         return self._known(f"denied {syscall}", lambda policy: find_denied_paths(policy, syscall))
 
     def own_paths(self, syscall: str) -> RulePaths:
-        """Returns for which paths the policy may decide otherwise than for most."""
+        """Returns the paths for which the policy may decide the syscall otherwise than for most paths."""
         return self._known(f"own {syscall}", lambda policy: find_own_paths(policy, syscall))
 
     def _known(self, name: str, find: Callable[[Policy], RulePaths]) -> RulePaths:
@@ -42,6 +42,7 @@ class Rulebook:
         return known[name]
 
     def replace(self, policy: Policy, permissions: PermissionConfig) -> int:
-        """Put others in force; every token of another policy ends with it. Returns how many did."""
+        """Puts another policy and permissions in force, and revokes the tokens of every other policy. Returns how many
+        tokens of other policies there were."""
         self.policy, self.permissions = policy, permissions
         return self.tokens.revoke_other_policies(policy.version)

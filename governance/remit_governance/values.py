@@ -1,4 +1,4 @@
-"""The nouns every rule speaks of: intents, effects, verdicts, actions and decisions (POL-01)."""
+"""The values that rules are about: intents, effects, verdicts, actions and decisions (POL-01)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SYSCALLS: Mapping[str, str] = MappingProxyType(
         "agent.note": "a tool of another agent that changes nothing beside it, such as its list of things to do",
     }
 )
-"""What policy is asked about, and what each is, in words."""
+"""The syscalls, which are the kinds of actions that policy judges, each with its description."""
 
 CALLER_TAGS: Mapping[str, str] = MappingProxyType(
     {
@@ -55,7 +55,7 @@ CALLER_TAGS: Mapping[str, str] = MappingProxyType(
         "sub_agent": "a sub-agent called, which was handed a piece of work",
     }
 )
-"""The tags of callers that there are, and what each says; the server gives them, by tables (POL-19)."""
+"""The caller tags, each with its meaning; the server assigns them from tables (POL-19)."""
 
 
 class Effect(StrEnum):
@@ -69,7 +69,7 @@ class Effect(StrEnum):
 
 
 class Verdict(IntEnum):
-    """Ordered so that `max` combines: a deny outranks a review, a review an allow (POL-01)."""
+    """A verdict, ordered so that `max` combines several: a deny outranks a review, and a review an allow (POL-01)."""
 
     PASS = 0
     ALLOW = 1
@@ -84,7 +84,7 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one rule spoke: which rule, of which layer, what it said, and where it is written."""
+    """The verdict of one rule on an action, with a code and a message, the rule's layer and name, and its place."""
 
     code: str
     message: str
@@ -104,24 +104,24 @@ class Decision:
 
     @property
     def allowed(self) -> bool:
-        """True where nothing more has to be asked."""
+        """Whether the verdict is `allow`."""
         return self.verdict is Verdict.ALLOW
 
     @property
     def deciding(self) -> Reason:
-        """The first reason that carries the verdict."""
+        """The first reason whose verdict is the decision's verdict."""
         return next(r for r in self.reasons if r.verdict is self.verdict)
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Names of the rules whose word carried the verdict, in a stable order."""
+        """The names of the rules whose verdict is the decision's verdict, in a stable order."""
         return tuple(r.rule for r in self.reasons if r.rule is not None and r.verdict is self.verdict)
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
-    """Combine the decisions about the parts of one action: the strictest verdict, all reasons, each once.
+    """Combines the decisions on the parts of one action: the strictest verdict, with every reason once.
 
-    Raises ValueError on an empty iterable: an action without parts has not been judged.
+    Raises ValueError if the iterable is empty, because an action without parts has not been judged.
     """
     parts = tuple(decisions)
     return Decision(max(p.verdict for p in parts), tuple(dict.fromkeys(r for p in parts for r in p.reasons)))
@@ -129,23 +129,24 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
 
 Risk = Literal["low", "medium", "high"]
 SandboxName = Literal["code-executor", "integration-test"]
-"""The templates of sandboxes that calls run in: without a network, and with one."""
+"""The sandbox templates that calls run in: `code-executor` has no network, `integration-test` has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """One thing that is about to happen, as policy sees it (POL-01).
 
-    `path` is relative to the workspace, with `/`, already resolved; `size` is bytes. `command` is a resolved argv,
-    `cwd` where it would run, relative like `path`. `script` is a whole command line, which is judged part by part;
-    where it is `held`, nothing that it writes takes effect before each file has been judged by itself. `risk` is set
-    where the action is part of such a line, and was rated with it. `repository` is whether a write is one of git's own
-    files in a folder that is, or thereby becomes, a repository. `history` is whether git's history, which a command can
-    read, holds files that policy keeps unread. `work_item` is the one that the step named, whose scope holds.
-    `sandbox` is the template of the sandbox in which it is carried out, None where the server does it itself; `permit`
-    is whether it is carried out under a capability token minted for exactly it. `doubts` are what whoever made the
-    action is not certain of: like a command's own, each means that a person has to look. `within` and `reaches` are
-    what the caller was left of paths and hosts: a path matches the globs of each, and a host is one of these.
+    `path` is relative to the workspace, with `/`, already resolved; `size` is in bytes. `command` is a resolved argv,
+    and `cwd` the folder that it would run in, relative like `path`. `script` is a whole command line, which is judged
+    part by part; if it is `held`, nothing that it writes takes effect before each file has been judged by itself.
+    `risk` is set if the action is part of such a line and was rated with it. `repository` tells whether a write goes to
+    one of git's own files in a folder that is a repository, or becomes one by this write. `history` tells whether git's
+    history, which a command can read, holds files that policy does not let anybody read. `work_item` is the work item
+    that the step named; its scope applies. `sandbox` is the template of the sandbox that the action runs in, or None if
+    the server carries it out itself; `permit` tells whether it runs under a capability token minted for exactly this
+    action. `doubts` say what the caller that made the action was not certain of; like a command's own doubts, each
+    means that a person has to look. `within` and `reaches` limit the caller's paths and hosts: a path has to match
+    every set of globs in `within`, and a host has to be in `reaches` unless that is None.
     """
 
     syscall: str

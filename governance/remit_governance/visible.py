@@ -1,4 +1,4 @@
-"""Characters that hide or reorder text, made visible, so that what is approved is what is read (APP-03)."""
+"""Makes characters that hide or reorder text visible, so that a person approves what they read (APP-03)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
-# Letters, marks and symbols by category that nevertheless draw nothing.
+# Characters that draw nothing although their category is that of letters, marks or symbols.
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b\u180c\u180d\u180f"
     + "".join(map(chr, range(0xFE00, 0xFE10)))
@@ -18,24 +18,22 @@ _OPEN, _CLOSE = "\u27e8", "\u27e9"
 
 
 def visible(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
-    """`text` with every hidden character spelled out, such as `⟨U+202E⟩`.
+    """Returns `text` with every hidden character spelled out, such as `⟨U+202E⟩`.
 
-    `newlines` says of line feeds and tabs whether they stay (a diff) or are spelled out too (one line, an argv).
-    Carriage returns never stay. The mark's own brackets are spelled out as well, so that different texts
-    never look the same.
+    `newlines` says whether line feeds and tabs stay (for a diff) or are spelled out too (for one line, an argv).
+    Carriage returns never stay. The brackets `⟨` and `⟩` are spelled out as well, so that different texts never look
+    the same.
     """
     return _spell_out(text, "\n\t" if newlines == "keep" else "")
 
 
 def visible_again(text: str, newlines: Literal["keep", "show"] = "keep") -> str:
-    """As `visible`, for a text of which parts have been made visible before: their marks are not spelled out again."""
+    """As `visible`, for a text of which parts were made visible before: the brackets `⟨` and `⟩` stay as they are."""
     return _spell_out(text, (_OPEN + _CLOSE) + ("\n\t" if newlines == "keep" else ""))
 
 
 def without_hidden(text: str) -> str:
-    """Returns the text without its hidden characters; line feeds and tabs stay, and a carriage return before a line
-    feed is dropped.
-    """
+    """Returns the text without its hidden characters, which include carriage returns; line feeds and tabs stay."""
     return "".join(c for c in text if c in "\n\t" or not _hides(c))
 
 

@@ -1,7 +1,7 @@
 """Work items: what a step may work on, from a file that only people write (INT-09; INT-10).
 
-As values, what a model is told of one, and their file, checked with the same care as a policy. Absent: any look at
-the disk.
+This module has the work items as values, the text that tells a model about one, and the parser of their file, which
+checks it as strictly as a policy. Absent: any access to the disk.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ WorkItems = Mapping[str, WorkItem]
 """By id, in the order of the file."""
 
 SCOPE_RULES = "work-item."
-"""What the names of the rules of scopes begin with."""
+"""The prefix of the names of the rules that enforce scopes."""
 
 
 def describe_work_item(item: WorkItem) -> str:
-    """Returns what a model is told of the item that it works on."""
+    """Returns the text that tells a model about the work item that it works on."""
     parts = (
         ("writes are refused outside its owned_scope", item.owned_scope),
         ("constraints", item.constraints),

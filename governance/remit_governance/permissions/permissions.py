@@ -1,9 +1,9 @@
-"""The person's standing answers, after policy has spoken: they tighten, and answer reviews where a rule permits
-(APP-06).
+"""The person's standing answers, applied after policy has decided: they tighten, and they answer reviews if the rule
+permits that (APP-06).
 
-Nothing here lifts a policy's deny, and a remembered "allow" never outranks an explicit deny. A rule holds in the
-workspace that it names: by its folder's path, and where it allows, by an id that another folder at that path has not
-(APP-05).
+Nothing here lifts a policy's deny, and a remembered "allow" never outranks an explicit deny. A rule applies in the
+workspace that it names by the folder's path; a rule that allows may also name the workspace's id, which another folder
+at the same path does not have (APP-05).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from remit_governance.policy.rules import REVIEW_EACH_TIME, Subject
 from remit_governance.values import Action, Decision, Verdict
 
 ANY_ARGUMENTS = "{…}"
-"""Stands for the arguments of a tool of the person's own, in the command that it is known by: an answer about it is
-about all of them."""
+"""Stands for the arguments in the command of a tool that the person added: an answer about that command is about all
+arguments."""
 
 AnswerWord = Literal["allow", "ask", "deny", "final_deny"]
 AnswerSource = Literal["policy", "final_deny", "session", "edits", "override", "deny", "allow", "default", "workflow"]
@@ -39,10 +39,10 @@ def _absolute(path: str) -> str:
 class PermissionRule(Form):
     """The subject of a standing answer: every key that is given has to hold, by any of its values.
 
-    `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word;
-    where a rule stops, the same command in another spelling is that command. A `host` without a port is the usual one
-    where the rule allows, and every one where it stops. `workspace` is the folder it holds in (all of them where it is
-    absent); `in_workspace` leaves out the others.
+    `path`, `argv` and `cwd` are exact: one file, one whole command with nothing before, after or in place of a word. A
+    rule that stops also means the same command in another spelling. A `host` without a port means the default port in a
+    rule that allows, and every port in a rule that stops. `workspace` is the folder in which the rule applies (without
+    it, all); `in_workspace` leaves out the rules of other workspaces.
     """
 
     tool: Words | None = None
@@ -63,15 +63,16 @@ class PermissionRule(Form):
         return self
 
     def concerns(self, action: Action, fold_case: bool = FOLDS_CASE) -> Match:
-        """Tells how certain it is that this action, or any part of its script, is one of those meant: how a rule that
-        stops is read. It means commands in every spelling, as a policy's does.
+        """Returns how certain it is that the rule means this action, or any part of its script; for rules that stop.
+
+        Like a policy's rule that stops, it means commands in every spelling.
         """
         if action.script is None:
             named = (replace(action, command=argv, also=()) for argv in action.also)
             return max(self._stops(each, fold_case) for each in (action, *named))
         parts = parts_of(action)
         judged = [self._stops(part, fold_case) for part in (action, *parts.actions, *parts.shadows)]
-        # What a program may run of which nothing is known is never certain.
+        # It is never certain that an unknown program runs its arguments.
         judged += [min(Match.MAYBE, self._stops(part, fold_case)) for part in parts.suspects]
         if max(judged) is Match.NO and self.cwd is not None and _moves(parts):
             elsewhere = self.model_copy(update={"cwd": None})
@@ -79,11 +80,10 @@ class PermissionRule(Form):
         return max(judged)
 
     def covers(self, action: Action) -> bool:
-        """Tells whether this action, or every part of its script, is one of those meant: how a rule that allows is
-        read.
+        """Tells whether the rule means this action, or every part of its script; for rules that allow.
 
-        A `command` is exactly its leading words. An `argv` is the whole command line: `git status` is not a part of
-        `git status && x`.
+        A `command` is exactly the leading words. An `argv` is the whole command line, so that an argv `git status` does
+        not cover the first part of `git status && x`.
         """
         if action.script is None or self.argv is not None:
             return self._holds(action, None, fold_case=False)
@@ -95,8 +95,8 @@ class PermissionRule(Form):
         return Match.YES if self._holds(action, Match.YES, fold_case=fold_case) else Match.MAYBE
 
     def _holds(self, action: Action, stops: Match | None, *, fold_case: bool) -> bool:
-        """Tells whether every key holds. `stops` says how certain it has to be that a command is meant; None: exactly
-        it.
+        """Tells whether every key holds. `stops` is how certain it has to be that the rule means the command; if it is
+        None, the command has to match exactly.
         """
         return (
             (self.tool is None or action.tool in self.tool)
@@ -111,7 +111,7 @@ class PermissionRule(Form):
 
 
 def _same(one: str | None, other: str, fold_case: bool) -> bool:
-    """Tells whether both are one path."""
+    """Tells whether both are the same path."""
     if one is None:
         return False
     first, second = normalise(one), normalise(other)
@@ -125,7 +125,7 @@ def _is(command: tuple[str, ...] | None, argv: tuple[str, ...], stops: Match | N
 
 
 def _moves(parts: Parts) -> bool:
-    """Tells whether some of a script runs in another folder than it starts in."""
+    """Tells whether a part of a script may run in another folder than the script starts in."""
     commands = (part.command for part in (*parts.actions, *parts.shadows))
     return any(command is not None and command[0] in _GO_ELSEWHERE for command in commands)
 
@@ -134,13 +134,13 @@ _GO_ELSEWHERE = frozenset({"cd", "pushd", "popd", "env"})
 
 
 class Override(PermissionRule):
-    """An answer that goes before the lists, for exceptions from them."""
+    """An answer that is looked up before the lists `deny` and `allow`, for exceptions from them."""
 
     answer: Literal["allow", "ask", "deny"]
 
 
 class PermissionConfig(Form):
-    """The person's configuration. `default_action` speaks of what policy allows; a review nothing answers is asked."""
+    """The person's configuration. `default_action` is for what policy allows; a review without an answer is asked."""
 
     version: Literal[1] = 1
     final_deny: tuple[PermissionRule, ...] = ()
@@ -174,7 +174,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer about an action: what is to be done, why, and which part of the configuration said so."""
+    """The answer about an action: what to do with it, why, and which part of the configuration said so."""
 
     word: AnswerWord
     reason: str
@@ -182,8 +182,8 @@ class Answer:
 
 
 def standing_rule(action: Action) -> StandingRule | None:
-    """Returns the exact rule a session answer about this action would be; None where there is nothing exact to
-    remember."""
+    """Returns the exact rule that a session answer about this action would remember, or None if there is nothing exact
+    to remember."""
     if action.tool is None or (action.path is None and action.command is None and action.host is None):
         return None
     path = None if action.path is None else normalise(action.path)
@@ -199,9 +199,10 @@ def remember(memory: Standing, rules: tuple[StandingRule, ...], decision: Litera
 
 
 def is_edit(action: Action) -> bool:
-    """Tells whether an action is part of an edit: Remit's own tools read and write one file, no command does (APP-15).
+    """Tells whether an action is part of an edit: one of Remit's own tools reads, lists or writes a path (APP-15).
 
-    What a command has written is no edit, and no tool of somebody else's makes one: neither has the tag.
+    Files that a command has written are not edits, and neither are the actions of tools from elsewhere, because these
+    actions do not have the caller tag `trusted_write`.
     """
     return action.path is not None and action.syscall in _OF_AN_EDIT and "trusted_write" in action.caller_tags
 
@@ -210,7 +211,7 @@ _OF_AN_EDIT = frozenset({"fs.read", "fs.list", "fs.write"})
 
 
 def permits_standing(decision: Decision) -> bool:
-    """Tells whether every rule that wants a review lets it be answered in advance."""
+    """Tells whether every rule that asks for a review permits an answer in advance."""
     return all(reason.code != REVIEW_EACH_TIME for reason in decision.reasons)
 
 
@@ -221,9 +222,11 @@ def decide(
     policy_decision: Decision,
     fold_case: bool = FOLDS_CASE,
 ) -> Answer:
-    """Returns the answer for one action, in the seed's order; never laxer than the policy's decision.
+    """Returns the answer for one action, never laxer than the policy's decision.
 
-    `fold_case` is whether the workspace's file system ignores case.
+    The first that speaks decides: `final_deny`, a deny of policy, the session's answer about exactly this action,
+    `overrides`, `deny`, `allow`, the session's answer about edits, the default. `fold_case` is whether the workspace's
+    file system ignores case.
     """
     final = _strongest(config.final_deny, action, fold_case)
     if final is Match.YES:
@@ -231,12 +234,12 @@ def decide(
     if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
         return Answer("deny", policy_decision.deciding.message, "policy")
     answer = _standing_answer(config, memory, action, fold_case) or _configured_answer(config, action, final, fold_case)
-    # The general word comes after every word about this file, be it of the session or of the configuration.
+    # The general answer for edits comes after every answer about this file, of the session or of the configuration.
     if memory.edits and answer.source == "default" and answer.word != "deny" and is_edit(action):
         answer = Answer("allow", "you allowed edits for the session", "edits")
     if policy_decision.verdict is Verdict.ALLOW or answer.word != "allow":
         return answer
-    # A rule cannot have meant a command that is not certain; an answer for the session was about its exact text.
+    # A rule cannot have meant a command that is not certain, but an answer for the session was about its exact text.
     if answer.source == "default" or (_unclear(action) and answer.source != "session"):
         return Answer("ask", policy_decision.deciding.message, "policy")
     if not permits_standing(policy_decision):
@@ -245,7 +248,7 @@ def decide(
 
 
 def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool) -> Match:
-    """Tells how certain it is that one of these rules, which stop, means this action."""
+    """Returns how certain it is that any of these rules, which stop, means this action."""
     return max((rule.concerns(action, fold_case) for rule in rules), default=Match.NO)
 
 
@@ -256,20 +259,20 @@ def _unclear(action: Action) -> bool:
 
 
 def _standing_answer(config: PermissionConfig, memory: Standing, action: Action, fold_case: bool) -> Answer | None:
-    """Returns the person's answer for the session about exactly this, in knowledge of what it may be."""
+    """Returns the person's answer for the session about exactly this action, or None if there is none."""
     rule = standing_rule(action)
     if rule in memory.denied:
         return Answer("deny", "you refused this for the session", "session")
-    # A remembered allow answers questions; what the configuration denies is no question.
+    # A remembered allow answers questions, and what the configuration denies is never asked about.
     if rule in memory.allowed and _strongest(config.deny, action, fold_case) is not Match.YES:
         return Answer("allow", "you allowed this for the session", "session")
     return None
 
 
 def _configured_answer(config: PermissionConfig, action: Action, doubt: Match, fold_case: bool) -> Answer:
-    """Returns the configuration's own word, in the seed's order after the session's.
+    """Returns the configuration's answer, which comes after the session's: overrides, deny, allow, default.
 
-    `doubt` is how certain it is that something before it stops the action: what may be stopped is not allowed unasked.
+    `doubt` is how certain it is that an earlier rule stops the action. If one may stop it, an allow becomes a question.
     """
     for override in config.overrides:
         if override.answer == "allow":
@@ -289,7 +292,7 @@ def _configured_answer(config: PermissionConfig, action: Action, doubt: Match, f
 
 
 def _unless(doubt: Match, answer: Answer) -> Answer:
-    """Returns the answer, or a question where it allows what something before it may stop."""
+    """Returns the answer, or a question if the answer allows what an earlier rule may stop."""
     if doubt is Match.NO or answer.word != "allow":
         return answer
     return Answer("ask", "it may be what your configuration denies, in a spelling that is not known", "deny")
@@ -297,7 +300,7 @@ def _unless(doubt: Match, answer: Answer) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceIdentity:
-    """The real path of a workspace's folder, and its id in the person's state; None where none is recorded."""
+    """The real path of a workspace's folder, and its id in the person's state, or None if no id is recorded."""
 
     path: str
     id: str | None
@@ -306,10 +309,10 @@ class WorkspaceIdentity:
 def in_workspace(
     config: PermissionConfig, here: WorkspaceIdentity, real_path: Callable[[str], str]
 ) -> PermissionConfig:
-    """Returns the rules of a configuration that hold in this workspace.
+    """Returns the rules of a configuration that apply in this workspace.
 
-    `real_path` resolves a path that a person wrote. A rule that allows also needs the id, where it names one;
-    a rule that stops holds by the path alone, for what replaced a folder is not trusted more than what was there.
+    `real_path` resolves a path that a person wrote. A rule that allows also needs the workspace's id, if it names one.
+    A rule that stops applies by the path alone, because a folder that replaced another is not trusted more than it.
     """
 
     def named(rule: PermissionRule) -> bool:

@@ -1,5 +1,5 @@
-"""What an answer would remember: as a sentence for the session, as an exact rule for good, and that rule in the text of
-a permission file, which is read with the same care as a policy (APP-04).
+"""What an answer would remember: as a sentence for the session, as an exact permanent rule, and as that rule's line in
+the text of a permission file, which is checked as strictly as a policy (APP-04).
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ from remit_governance.visible import visible
 ApprovalScope = Literal["once", "session", "edits", "always", "everywhere"]
 
 MAX_RULE = 1_000
-"""Characters of a rule that a person is offered to write: a longer one is not read."""
+"""The most characters of a rule that a person is offered to write, because nobody would read a longer one."""
 MAX_COMMAND = 200
-"""Characters of a command in a sentence. A longer one stands whole in the question, and is named by its digest."""
+"""The most characters of a command in a sentence. A longer command is named by its digest; the question shows it
+whole."""
 
 _VERBS = {
     "fs.read": "reading",
@@ -54,9 +55,9 @@ _RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The memory of an answer beyond `once`: these rules for the session, this one for good in this workspace.
+    """What an answer beyond `once` would remember: the rules for the session, and the permanent one for this workspace.
 
-    `edits` is whether the answer can be about every edit of the session.
+    `edits` tells whether the answer can be about every edit of the session.
     """
 
     standing: tuple[StandingRule, ...] = ()
@@ -74,7 +75,7 @@ class Offer:
 
     @property
     def everywhere(self) -> PermissionRule | None:
-        """The rule for good in every workspace: the same one, which names none."""
+        """The permanent rule for every workspace: the same rule without the name of a workspace."""
         if self.always is None:
             return None
         return self.always.model_copy(update={"workspace": None, "workspace_id": None})
@@ -83,12 +84,13 @@ class Offer:
 def offer_for(
     judged: Iterable[tuple[Action, Decision]], config: PermissionConfig, here: WorkspaceIdentity | None
 ) -> Offer:
-    """Makes the offer about actions of one call that a person is asked about.
+    """Returns the offer for the actions of one call that a person is asked about.
 
-    Nothing beyond `once` where a rule wants to be asked each time or an action has nothing exact to remember, as a host
-    has that a command is to reach: the answer would be about other commands, too (APP-18). `always`
-    only where one rule says it all, can be read, where having it in the file would answer the question, and where the
-    workspace has an id to bind it to; `edits` only for edits, where that would answer the question.
+    Only `once` is offered if a rule asks for a review each time, or if an action has nothing exact to remember. The
+    same holds if a command is to reach a host, because an answer about the host would also be about other commands
+    (APP-18). `always` is offered only if one rule covers all actions, is short enough to read, would answer the
+    question from the file, and if the workspace has an id to bind the rule to. `edits` is offered only for edits, if
+    that answer would answer the question.
     """
     pairs = tuple(judged)
     rules = tuple(standing_rule(action) for action, _ in pairs)
@@ -113,12 +115,12 @@ def offer_for(
 
 
 EVERY_EDIT = "every file change in this workspace, until this session ends or you type `/edits each`"
-"""What an answer about edits remembers, in words. What has to be asked about each time still is."""
+"""What an answer about edits remembers, in words. A review that a rule asks for each time is still asked."""
 
 
 def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:
-    """Returns one rule for exactly these: one tool on one path or to one host, or one argv in one folder; None where
-    they differ in more."""
+    """Returns one rule for exactly these rules, or None if they differ in more than their syscalls. The rule is about
+    one tool on one path, to one host, or with one argv in one folder."""
     first = rules[0]
     if len({replace(rule, syscall="") for rule in rules}) > 1:
         return None
@@ -133,13 +135,13 @@ def exact_rule(rules: tuple[StandingRule, ...]) -> PermissionRule | None:
 
 
 def rule_text(rule: PermissionRule) -> str:
-    """Returns the rule as it stands in a file, on one line of YAML; nothing in it is hidden from whoever reads it."""
+    """Returns the rule as one line of YAML for a file, with hidden characters spelled out."""
     given = ((name, getattr(rule, name)) for name in type(rule).model_fields)
     return f"{{{', '.join(f'{name}: {_value(name, value)}' for name, value in given if value is not None)}}}"
 
 
 def sentence(rules: Iterable[StandingRule]) -> str:
-    """Says in words what the rules are about: `writing src/a.py with write_file, any change`."""
+    """Says in words what the rules are about, such as `writing src/a.py with write_file, any change`."""
     return "; ".join(_phrases(tuple(rules)))
 
 
@@ -178,7 +180,7 @@ def _value(name: str, value: str | tuple[str, ...]) -> str:
 
 
 def _word(text: str) -> str:
-    """Returns a plain word as it is, anything else in double quotes; what would not be seen as its number."""
+    """Returns a plain word as it is and any other text in double quotes, with hidden characters as escapes."""
     if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
         return text
     return f'"{"".join(map(_shown, text))}"'
@@ -208,15 +210,16 @@ class NoPlace(Exception):
 
 
 def parse_permissions(file: str, text: str) -> PermissionConfig:
-    """Returns a permission file's content; an empty one is the default. Raises PolicyError with every problem found."""
+    """Returns a permission file's content, or the default if the file is empty. Raises PolicyError with every problem
+    found."""
     return parse_form(file, text, PermissionConfig, _FORMS)[1]
 
 
 def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str:
     """Returns the text with this rule at the end of its list `name`, and everything else in it untouched.
 
-    Raises PolicyError where the text is no permission file, NoPlace where it cannot be told that the result says
-    exactly this one rule more.
+    Raises PolicyError if the text is not a permission file, and NoPlace if the result would not contain exactly this
+    one more rule.
     """
     before = parse_permissions(file, text)
     rules: tuple[PermissionRule, ...] = getattr(before, name)
@@ -255,7 +258,8 @@ def _add_line(text: str, name: ListName, line: str) -> str:
 
 
 def _end(node: Node) -> int:
-    """Finds where the text of a node ends: a block's own end mark stands behind the comments after it."""
+    """Returns where the text of a node ends. The end mark of a block cannot be used, because it stands after the
+    comments that follow the block."""
     if isinstance(node, SequenceNode) and not node.flow_style and node.value:
         return _end(node.value[-1])
     if isinstance(node, MappingNode) and not node.flow_style and node.value:

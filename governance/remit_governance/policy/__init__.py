@@ -1,6 +1,6 @@
-"""The policy engine: default deny, deny terminal, the same decision in any order (POL-02).
+"""The policy engine: the default is deny, a deny is final, and the order of rules does not matter (POL-02).
 
-`load` reads files; everything else is pure. The way through: sources → `compile` → `Policy` → `evaluate` → `Decision`.
-
-`rules.py` is a compiled policy; `default.yaml` is the one for everybody. Absent: any look at the disk while deciding.
+`language/load.py` reads files; everything else is pure. The flow: sources → `compile_policy` → `Policy` → `evaluate` →
+`Decision`. `rules.py` is a compiled policy; `default.yaml` is the packaged default policy. Absent: any access to the
+disk while deciding.
 """

@@ -25,7 +25,7 @@ REVIEW_EACH_TIME = "rule_review_each_time"
 
 
 class Subject(NamedTuple):
-    """An action as rules look at it, and the forms of its path. A tuple, since one is made for each evaluation."""
+    """An action as rules look at it, and the forms of its path. A tuple, because one is made for each evaluation."""
 
     action: Action
     forms: PathForms = NO_PATH
@@ -37,12 +37,12 @@ class Subject(NamedTuple):
 
     @property
     def path(self) -> str | None:
-        """The path in one spelling, relative to the workspace."""
+        """The normalised path, relative to the workspace."""
         return self.forms.plain
 
     @property
     def folded(self) -> str | None:
-        """The path as a file system sees it that ignores case."""
+        """The path as a file system that ignores case sees it."""
         return self.forms.folded
 
 
@@ -51,15 +51,16 @@ Condition = Callable[[Subject], bool]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Demands of an allow beyond its match: a size in bytes, sandboxes of which it has to be one, a token (POL-17,
-    POL-18)."""
+    """What a rule that allows demands besides its match: at most this size in bytes, one of these sandboxes, a token
+    (POL-17, POL-18)."""
 
     max_file_size: int | None = None
     sandboxes: frozenset[SandboxName] | None = None
     token: bool = False
 
     def unmet(self, action: Action) -> str | None:
-        """Returns why the allow does not hold for an action, None where it does. One without a size exceeds none."""
+        """Returns which constraint an action does not meet, in words, or None if it meets all. An action without a size
+        exceeds no size."""
         if self.max_file_size is not None and action.size is not None and action.size > self.max_file_size:
             return f"{action.size} bytes exceed its max_file_size of {self.max_file_size}"
         if self.sandboxes is not None and action.sandbox not in self.sandboxes:
@@ -71,21 +72,21 @@ class Constraints:
 
 
 SANDBOXES: frozenset[SandboxName] = frozenset(get_args(SandboxName))
-"""Every template: what `require_sandbox: L2` means."""
+"""Every sandbox template, which is what `require_sandbox: L2` means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule, ready to be asked.
+    """One compiled rule.
 
-    `matches` is asked only about actions with one of the `syscalls` (None: any) that have what one of the `keys` says;
-    it never holds for one of the syscalls that it `spares`.
-    `paths` is what the match says of paths alone, None where it has no `path_glob`. `suspects` holds for what a deny
-    may mean, and asks about. `wild` is how many characters of globs with wildcards it takes to ask.
-    Without `by_path` it speaks of every path of the workspace, or of none.
-    `grants` is false for a review that may only tighten (a built-in's, a project's): it turns an allow
-    into a review, but does not stand in for one. `standing` says whether a standing answer may answer its review.
-    `intents` are those that its match names, None where it names none.
+    `matches` is called only for actions with one of the `syscalls` (None: any) and with at least one of the keys under
+    which the index files the rule; these are one item of `keys`. It never holds for the syscalls in `spares`.
+    `excepted` holds for actions that the rule leaves out. `paths` is the part of the match about paths alone, or None
+    if it has no `path_glob`. `suspects` holds for actions that a rule may deny, without certainty; these get a review.
+    `wild` is the number of characters of globs with wildcards that have to be matched. If `by_path` is false, the rule
+    treats all paths of the workspace alike. `grants` is false for a review that may only tighten (of a built-in rule or
+    of a project): it turns an allow into a review, but does not replace an allow. `standing` tells whether a standing
+    answer may answer the rule's review. `intents` are those that its match names, or None if it names none.
     """
 
     name: str
@@ -108,13 +109,13 @@ class Rule:
     line: int | None = None
 
     def applies(self, subject: Subject) -> bool:
-        """Tells whether the rule speaks about this subject, which has one of its syscalls. Raises what a condition
+        """Tells whether the rule applies to this subject, which has one of its syscalls. Raises what a condition
         raises.
         """
         return self.matches(subject) and not (self.excepted is not None and self.excepted(subject))
 
     def may_apply(self, subject: Subject) -> bool:
-        """Tells whether it may be what this rule denies, and nobody knows."""
+        """Tells whether the subject may be what this rule denies, without certainty."""
         return (
             self.suspects is not None
             and self.suspects(subject)
@@ -124,7 +125,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class IndexedRule:
-    """A rule in its layer, the how-manieth by name, with the reason it gives where nothing stands against it."""
+    """A rule in its layer, with its rank there by name, and the reason that it gives if no constraint is unmet."""
 
     rule: Rule
     layer: LayerName
@@ -153,7 +154,7 @@ _BY_RANK = attrgetter("rank")
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Rules of one origin, by name; found by what an action is."""
+    """The rules of one origin, sorted by name, with an index that finds them by the fields of an action."""
 
     name: LayerName
     rules: tuple[Rule, ...]
@@ -161,13 +162,13 @@ class Layer:
 
     @classmethod
     def of(cls, name: LayerName, rules: Iterable[Rule]) -> Layer:
-        """Returns the layer of these rules. Their order means nothing: it becomes the order of their names."""
+        """Returns the layer of these rules, sorted by name; the order in which they are given does not matter."""
         ordered = tuple(sorted(rules, key=lambda rule: rule.name))
         entries = ((_index_rule(rule, name, rank), rule.syscalls, rule.keys) for rank, rule in enumerate(ordered))
         return cls(name, ordered, Index(entries))
 
     def candidates(self, subject: Subject) -> Sequence[IndexedRule]:
-        """Returns the rules that could speak about this subject, by name."""
+        """Returns the rules that may apply to this subject, in the order of their names."""
         found = self.index.find(subject.action, subject.forms)
         if len(found) < 2:
             return found[0] if found else ()
@@ -175,19 +176,19 @@ class Layer:
 
 
 Extension = Callable[[Action], Sequence[Reason]]
-"""Rules that are programs (POL-02): what each of those that do not abstain says of an action.
+"""Returns the reasons of the rules that are programs, about an action; those that abstain give none (POL-02).
 
-It may take 100 ms, and raises ExtensionError where a program cannot be asked, which is a deny.
+A call may take 100 ms. Raises ExtensionError if a program cannot be asked, which is a deny.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules in force. `version` is a digest of every source text; `warnings` are about rules that can never fire,
-    `redact` is what the person's own secrets look like, `exemptions` which files need no test first, by category.
-    `test_globs` are those of the files that are locked while code is written, a list for each file that names some.
-    `matrix` says which tools each intent opens; `work_items` are those of the workspace, None where it has no file of
-    them; `programs` are rows beside Remit's own.
+    """The rules in force. `version` is a digest of everything that the policy was compiled from; `warnings` are about
+    rules that cannot do what they seem to. `redact` are the patterns of the person's own secrets, and `exemptions` the
+    globs of files that need no test first, by category. `test_globs` are the globs of files that are locked while code
+    is written, one list for each policy file that names some. `matrix` says which tools each intent opens. `work_items`
+    are those of the workspace, or None if it has no file of them. `programs` are the rows besides Remit's own.
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""Secrets: what they look like, and how they are taken out of text.
+"""Secrets: what they look like, and how they are removed from text (`redaction.py`).
 
-Also secrets that only their form gives away (`secret_shapes.py`) or that a policy describes (`secret_patterns.py`).
+`secret_shapes.py` recognises secrets by their form, `secret_patterns.py` those that a policy describes.
 """

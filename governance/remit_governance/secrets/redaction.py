@@ -1,8 +1,8 @@
-"""Secrets taken out of text before a model or a log sees it (SEC-01).
+"""Removes secrets from text before a model or a log sees it (SEC-01).
 
-High-confidence prefixes, private-key blocks, what has the form of a secret, what the policy in force describes, and the
-values of the server's own secret environment variables; nothing is guessed from entropy. Truncation comes after
-redaction, so that no half secret survives a cut.
+Secrets are: tokens with well-known prefixes, private-key blocks, text that has the form of a secret, matches of the
+patterns in the policy in force, and the values of the server's own secret environment variables. Nothing is guessed
+from entropy. Truncation comes after redaction, so that a cut leaves no half of a secret.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from remit_governance.secrets.secret_patterns import SecretPattern, finder
 from remit_governance.secrets.secret_shapes import may_hold_shapes, redact_shapes
 
 MINIMUM_SECRET = 8
-"""Shorter values of environment variables are words that occur everywhere."""
+"""The least characters of a secret value; shorter values of environment variables are words that occur everywhere."""
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL", re.IGNORECASE)
 _PLACE_NAME = re.compile(r"_(?:FILE|PATH|DIR|SOCK|HOME|URL|ID)$", re.IGNORECASE)
 
-# Each character can be taken in one way only, so that a second try ends at once. Nothing is possessive: before 3.11.5
-# Python gets such groups wrong, and does not find the key.
+# Each character can match in one way only, so that backtracking ends at once. Possessive groups are not used, because
+# Python before 3.11.5 matches them wrongly and does not find the key.
 _KEY_WORDS = r"[A-Za-z0-9+/=\s|:,.\\]*"
 _KEY_BODY = rf"{_KEY_WORDS}(?:-(?!----){_KEY_WORDS})*"
 _KEY_LINE = r"(?:\d+\|)?[A-Za-z0-9+/=]{16,}[ \t\r]*(?:\n|\\n|\Z)"
@@ -33,13 +33,14 @@ _WHOLE_KEY_LINE = re.compile(r"[ \t]*(?:\d+\|)?[A-Za-z0-9+/=]{1,100}[ \t\r]*\n")
 _END_OF_KEY = "PRIVATE KEY"
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 PATTERNS: Mapping[str, str] = {
-    # A body holds no quotes or brackets: source code that merely names the markers is left alone.
+    # A body holds no quotes or brackets, so that source code that merely names the markers is left alone.
     "private key": (
         r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
         rf"(?:{_KEY_BODY}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
         rf"|(?:\s|\\n)*{_KEY_LINE}(?:[ \t]*{_KEY_LINE})*)"
     ),
-    # `task-force` has a letter before it, `sk-learn-style` neither a digit nor a long run.
+    # Not matched: `task-force`, which has a letter before `sk-`, and `sk-learn-style`, which has neither a digit nor a
+    # long run of letters.
     "api key": r"(?<![A-Za-z0-9])sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
     "github token": (
         r"(?<![A-Za-z0-9])(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
@@ -49,7 +50,7 @@ PATTERNS: Mapping[str, str] = {
     "gitlab token": r"(?<![A-Za-z0-9])glpat-[\w-]{20,}",
     "npm token": r"(?<![A-Za-z0-9])npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
 }
-"""What a secret looks like, by what it is. Every pattern is linear or bounded."""
+"""Kind of secret → its pattern. Every pattern takes linear or bounded time."""
 
 _MARKERS: Mapping[str, tuple[str, ...]] = {
     "private key": ("PRIVATE KEY",),
@@ -60,10 +61,12 @@ _MARKERS: Mapping[str, tuple[str, ...]] = {
     "gitlab token": ("glpat-",),
     "npm token": ("npm_",),
 }
-"""A text without any of these holds no such secret, which is found out fifty times faster."""
+"""Kind of secret → markers, one of which every such secret contains. Looking for them is fifty times faster than
+matching the pattern."""
 
 _LONG = 256
-"""Characters from which RE2 is faster at looking for all markers, in spite of what it takes to ask it."""
+"""The length of a text, in characters, from which RE2 finds the markers faster than `re`, in spite of its overhead for
+each call."""
 
 
 _Json = TypeVar("_Json")
@@ -75,19 +78,19 @@ class _Policy(Protocol):
 
 
 class InForce(Protocol):
-    """Where the policy is found that is in force now, with the person's own patterns."""
+    """Holds the policy in force, which has the person's own patterns."""
 
     @property
     def policy(self) -> _Policy:
-        """The policy, which can be replaced."""
+        """The policy in force now; it may be another one later."""
         ...
 
 
 class Redactor:
-    """Takes out what `patterns` describe and, in any usual encoding, what `secrets` are.
+    """Redacts what `patterns` match, and the values in `secrets` in any usual encoding.
 
-    The patterns of the policy that is `in_force` are looked at each time. What has the form of a secret is taken out as
-    well, unless `patterns` are others than the usual.
+    The patterns of the policy that is `in_force` are read anew each time. Text that has the form of a secret is
+    redacted as well, unless `patterns` are others than `PATTERNS`.
     """
 
     __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker")
@@ -111,9 +114,9 @@ class Redactor:
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
 
     def redact(self, text: str, *, keep_lines: bool = False) -> str:
-        """Returns the text with each secret replaced by what it was, such as `[redacted github token]`.
+        """Returns the text with each secret replaced by its kind, such as `[redacted github token]`.
 
-        With `keep_lines` what follows a secret of several lines keeps its line number.
+        With `keep_lines`, the text after a secret of several lines keeps its line numbers.
         """
 
         def label(what: str, match: re.Match[str]) -> str:
@@ -131,12 +134,13 @@ class Redactor:
         return self._own(text, keep_lines=keep_lines)
 
     def redact_json(self, value: _Json) -> _Json:
-        """Returns the JSON value with every string in it redacted, keys included; the same object where there is no
-        secret."""
+        """Returns the JSON value with every string in it redacted, keys included, or the same object if
+        `finds_nothing`."""
         return value if self.finds_nothing(_strings_in(value)) else map_strings(value, self.redact)
 
     def finds_nothing(self, texts: Iterable[str]) -> bool:
-        """Tells in one look whether `redact` leaves each of these as it is: a yes is right, a no may not be."""
+        """Tells by one search whether `redact` leaves each of the texts as it is. True is certain; False means that it
+        may change some."""
         if self._in_force is not None and self._in_force.policy.redact:
             return False
         together = "\n".join(texts)
@@ -148,7 +152,7 @@ class Redactor:
         return self._secrets is not None and self._secrets.search(text) is not None
 
     def _present(self, text: str) -> tuple[tuple[str, str], ...]:
-        """Returns the patterns that can match, by their markers."""
+        """Returns the patterns that can match, because the text holds one of their markers."""
         if len(text) < _LONG:
             if self._short_marker(text) is None:
                 return ()
@@ -157,10 +161,10 @@ class Redactor:
         return tuple((kind, p) for kind, p, markers in self._patterns if any(m in text for m in markers))
 
     def _own(self, text: str, *, keep_lines: bool) -> str:
-        """Takes out what the person's own patterns match in what is left."""
+        """Redacts what the patterns of the policy in force match in the text that is left."""
         if self._in_force is None or not self._in_force.policy.redact:
             return text
-        # Text may hold half characters, of which no expression speaks.
+        # The text may hold lone surrogates, which plain UTF-8 cannot encode.
         data = text.encode("utf-8", "surrogatepass")
         for pattern in self._in_force.policy.redact:
             data = pattern.redact(data, keep_lines=keep_lines)
@@ -168,10 +172,10 @@ class Redactor:
 
 
 def _without_ends(text: str, *, keep_lines: bool) -> str:
-    """Returns the text without the last lines of private keys whose first ones were cut off, in a selection or an
-    output.
+    """Returns the text without the last lines of private keys whose first lines were cut off, as in a selection.
 
-    Each line is looked at once, back from an end: an expression would try all that may be one again at each line.
+    The loop goes back from each end marker and looks at each line once. A regular expression would try again at every
+    line that may belong to a key.
     """
     parts: list[str] = []
     at = 0
@@ -190,8 +194,8 @@ def _without_ends(text: str, *, keep_lines: bool) -> str:
 
 @lru_cache(maxsize=256)
 def _join(patterns: tuple[tuple[str, str], ...]) -> re.Pattern[str]:
-    """Returns one expression of those that can match at all: each further one is tried at every character of a large
-    text."""
+    """Returns one expression for these patterns. Only patterns that can match are joined, because each further one is
+    tried at every character of the text."""
     return re.compile("|".join(f"(?P<k{i}>{pattern})" for i, (_, pattern) in enumerate(patterns)))
 
 
@@ -200,7 +204,8 @@ def _kind(patterns: tuple[tuple[str, str], ...], match: re.Match[str]) -> str:
 
 
 def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns values of variables whose names say they are secret, at least `MINIMUM_SECRET` characters long."""
+    """Returns the values of variables whose names say that they are secret, if they have at least `MINIMUM_SECRET`
+    characters."""
     return tuple(
         value
         for name, value in environment.items()
@@ -238,10 +243,13 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> str:
-    """At most `limit` characters: of the beginning, the end, or both (`middle` is cut), with a note of it."""
+    """Returns at most `limit` characters of a text, with a note of how many were left out.
+
+    With `head` the beginning is kept, with `tail` the end, and with `middle` both.
+    """
     if len(text) <= limit:
         return text
-    # The note's length depends on the number in it, which has at most as many digits as the text's length.
+    # The length of the note depends on the number in it, which has at most as many digits as `len(text)`.
     room = limit - len(_note(len(text)))
     if room <= 0:
         return text[:limit]
@@ -261,8 +269,7 @@ def _note(omitted: int) -> str:
 
 
 def _spellings(secret: str) -> set[str]:
-    """Returns the secret as it is and as JSON, URL, hex and base64 spell it, the latter at each of its three
-    alignments."""
+    """Returns the secret as it is, and as encoded in JSON, URLs, hex and base64 (at each of the three alignments)."""
     if len(secret) < MINIMUM_SECRET:
         return set()
     data = secret.encode("utf-8", "surrogateescape")
@@ -272,7 +279,7 @@ def _spellings(secret: str) -> set[str]:
     plain |= url | {re.sub(r"%[0-9A-F]{2}", lambda m: m.group().lower(), u) for u in url}
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + data).decode().rstrip("=")
-        # Characters at either end that also carry a neighbour's bits are left out.
+        # Leave out the characters at either end that also carry bits of the neighbouring bytes.
         start = (0, 2, 3)[shift]
         end = len(encoded) - (1 if (shift + len(data)) % 3 else 0)
         core = encoded[start:end]

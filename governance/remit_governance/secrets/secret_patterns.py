@@ -1,7 +1,7 @@
-"""What a person's own secrets look like: expressions that take linear time, whatever the text (SEC-03).
+"""Patterns for a person's own secrets: expressions that take linear time for any text (SEC-03).
 
-RE2 is the engine: it has no backtracking, and so no expression that takes exponential time. What it cannot say
-(look-around, references to groups) it refuses when a policy is loaded.
+RE2 is the engine. It does not backtrack, so no expression takes exponential time. It does not know look-around and
+references to groups; such a pattern is refused when the policy is loaded.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, Protocol, cast
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 
 MAX_LENGTH = 1_000
-"""Characters of one expression."""
+"""The most characters of one expression."""
 
 MAX_STEPS = 1_500
-"""Steps of a compiled expression: each character of a text may cost as many."""
+"""The most steps of a compiled expression; each character of a text may take that many."""
 
 _re2 = cast("Any", re2)
 
@@ -33,14 +33,14 @@ class _Compiled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
-    """An expression, and the name that stands where its matches were. Equal to another by both texts."""
+    """An expression, and the name that replaces its matches. Two are equal if both texts are."""
 
     name: str
     pattern: str
     _compiled: _Compiled = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises ValueError, saying what is wrong and what to do."""
+        """Raises ValueError if the pattern cannot be used; the message says what is wrong and what to do."""
         object.__setattr__(self, "_compiled", _compile(self.pattern))
 
     def redact(self, text: bytes, *, keep_lines: bool) -> bytes:
@@ -79,7 +79,7 @@ def _why(error: Exception) -> str:
 
 
 def finder(literals: Iterable[str]) -> Callable[[bytes], bool]:
-    """Tells in one pass whether UTF-8 bytes hold one of the literals, whatever their number."""
+    """Returns a function that tells in one pass whether UTF-8 bytes hold any of the literals."""
     options = _re2.Options()
     options.encoding = _re2.Options.Encoding.LATIN1
     escaped = [_re2.escape(literal.encode("utf-8", "surrogatepass")) for literal in sorted(literals)]

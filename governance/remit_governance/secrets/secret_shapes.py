@@ -1,8 +1,8 @@
-"""What secrets look like by their form alone: tokens of known makes, and what stands where a secret is written down
-(SEC-01). Nothing is guessed from how random a text looks.
+"""Recognises secrets by their form alone: tokens of known services, and values in places where secrets are written,
+such as `password=` (SEC-01). Nothing is guessed from how random a text looks.
 
-Each form is an expression in RE2's syntax, which takes linear time, over UTF-8. Its first group stays, its second is
-the secret, and what stands behind it may be a third.
+Each form is an expression in RE2's syntax over UTF-8, which takes linear time. Its first group is kept, its second is
+the secret, and a third group, if there is one, is the text after the secret, which is kept too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ _re2 = cast("Any", re2)
 
 
 class Shape(NamedTuple):
-    """A form: its expression, whether the second group is a secret and no stand-in for one, and what a text holds, in
-    lower case, where there is one: nothing where that cannot be told by a word or two."""
+    """A form: its expression, a function that tells a secret in the second group from a stand-in, and the markers.
+
+    A text in which the form occurs holds at least one of the markers in lower case. A form that cannot be recognised by
+    a few markers has none.
+    """
 
     expression: str
     is_secret: Callable[[bytes], bool] = bool
@@ -82,13 +85,13 @@ _ASSIGNED = (
 
 
 def _is_literal(value: bytes) -> bool:
-    """Tells whether a quoted text is a secret's own: letters with digits or signs among them, and not an example's."""
+    """Tells whether a quoted text may be a real secret: it mixes letters with digits or signs, and is no stand-in, such
+    as an example, and no code."""
     return _is_mixed(value) and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
 
 
 def _is_plain_literal(value: bytes) -> bool:
-    """Returns the same for a text without quotes, which may be code: no dot, no call, no name that just has a
-    number."""
+    """Tells the same for a text without quotes. It may be code, so names, dotted names and numbers do not count."""
     return _is_literal(value) and _LIKE_CODE.fullmatch(value) is None
 
 
@@ -100,7 +103,7 @@ def _is_mixed(value: bytes) -> bool:
 
 
 _NOT_TEXT = re.compile(
-    # What begins a variable, a path, a colour, a template's marker or an operator; what is a call, a type, an address.
+    # The beginnings of variables, paths, colours, template markers and operators; and calls, types and addresses.
     rb"^[$%&@<{\[\]()*#./\\:=|?!]|\$\{|\{[\w.{]|%\(|<%|<[^>]*>|\]\]|\\u|\(\)|\w\[|::|=[^=]|:$|\*$|://|^0x[0-9a-f]+$",
     re.IGNORECASE,
 )
@@ -116,7 +119,7 @@ _LIKE_CODE = re.compile(
 
 
 def _is_password(value: bytes) -> bool:
-    """Tells whether what stands between `:` and `@` of an address is no variable and no stand-in."""
+    """Tells whether the text between `:` and `@` of an address may be a real password: no variable, no stand-in."""
     return len(value) >= 3 and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
 
 
@@ -157,7 +160,7 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         ),
     }
 )
-"""What a secret is, by the form it has."""
+"""Kind of secret → its form."""
 
 _MARKERS = (
     rf"(?i:bearer|authorization|{_NAMES})|://|eyJ|hooks\.slack|webhooks|{_KEY_DER}|AIza|ya29\.|GOCSPX|k_(?:live|test)_"
@@ -165,11 +168,11 @@ _MARKERS = (
     r"|AGE-SECRET|gsk_|xai-|r8_|sbp_|NRAK-|dapi[a-f0-9]|PMAK-|\.atlasv1\.|ATATT3|pscale_|dp\.(?:pt|st|ct|sa)\.|pul-[a-f0-9]"
     r"|sntry[su]_|npm_|:AA|-us[0-9]|A(?:BIA|CCA|GPA|IDA|ROA|NPA)[A-Z0-9]"
 )
-"""What a text holds in which any of the forms can be found."""
+"""An expression that matches every text in which any of the forms occurs."""
 
 
 _MEMORY = 16 * 1024 * 1024
-"""Bytes in which RE2 keeps what it has learnt of one expression."""
+"""The memory, in bytes, that RE2 may use for one compiled expression."""
 
 
 def _compile(expression: str) -> Any:
@@ -180,8 +183,11 @@ def _compile(expression: str) -> Any:
 
 
 class _Compiled(NamedTuple):
-    """All forms; one expression that tells in one pass that none of those without markers is there, as in most texts;
-    and what is in any form."""
+    """The compiled expressions.
+
+    `shapes` are all forms. `unmarked` matches any form without markers, and is searched once because most texts hold
+    none. `marked` is `_MARKERS`. The others find private keys.
+    """
 
     shapes: tuple[tuple[str, Shape, Any], ...]
     unmarked: Any
@@ -194,13 +200,14 @@ class _Compiled(NamedTuple):
 _KEY_BEGINS = rf"(?:^[+-]?|[^A-Za-z0-9+/])(?:{_KEY_DER})[A-Za-z0-9+/=]{{32,}}\s*$"
 _KEY_MARKER = "-----BEGIN [A-Z0-9 ]*PRIVATE KEY"
 _KEY_MARKS = (b"PRIVATE KEY", b"IBA", b"CAQ", b"AgE", b"b3B")
-"""Marks of a private key: each line in which one begins holds one. Plain bytes are found faster than an expression."""
+"""Every line in which a private key begins holds one of these. Searching for plain bytes is faster than for an
+expression."""
 _KEY_LINE = r"[ \t>+-]*(?:[0-9]+\|)?[A-Za-z0-9+/]+={0,2}[ \t]*\n"
 
 
 @cache
 def _compile_shapes() -> _Compiled:
-    """Made when it is first needed: it takes a tenth of a second."""
+    """Compiles the forms when they are first needed, because that takes a tenth of a second."""
     return _Compiled(
         tuple((name, shape, _compile(f"(?m){shape.expression}")) for name, shape in SHAPES.items()),
         _compile("(?m)" + "|".join(f"(?:{shape.expression})" for shape in SHAPES.values() if not shape.markers)),
@@ -212,9 +219,7 @@ def _compile_shapes() -> _Compiled:
 
 
 def key_body_begins(line: bytes) -> bool:
-    """Tells whether a line is the first of a private key's body, whose marker may be missing and whose other lines
-    follow.
-    """
+    """Tells whether a line is the first line of a private key's body, even if the marker above it is missing."""
     return _compile_shapes().key_begins.search(line) is not None
 
 
@@ -224,29 +229,30 @@ def may_hold_key(text: bytes) -> bool:
 
 
 def find_key(lines: bytes, start: int) -> int:
-    """Returns where, from the start of a line on, the first line begins in which a private key may, by its marker or by
-    its body; the length of the lines where none does. It takes linear time.
+    """Returns the start of the first line, from `start` on, in which a private key may begin (with its marker or with
+    its body), or the length of `lines` if there is none. `start` is the start of a line. Takes linear time.
     """
     found = _compile_shapes().key_in_lines.search(lines, start)
     if found is None:
         return len(lines)
-    # A body's first character may be the end of the line before it.
+    # The first matched character may be the line feed that ends the line before.
     return lines.rfind(b"\n", start, found.start() + 1) + 1 or start
 
 
 def skip_key_body(lines: bytes, start: int) -> int:
-    """Returns where, from the start of a line on, the first line begins that cannot be of a private key's body."""
+    """Returns the start of the first line, from `start` on, that cannot belong to the body of a private key. `start` is
+    the start of a line."""
     end: int = _compile_shapes().key_lines.match(lines, start).end()
     return end
 
 
 def may_hold_shapes(text: str) -> bool:
-    """Tells whether `redact_shapes` could find anything in this text, or in one that is a part of it."""
+    """Tells whether `redact_shapes` could find anything in this text or in any part of it."""
     return _compile_shapes().marked.search(text.encode("utf-8", "surrogatepass")) is not None
 
 
 def redact_shapes(text: str, *, keep_lines: bool) -> str:
-    """Returns the text with each secret that has one of the forms replaced by what it was."""
+    """Returns the text with each secret that has one of the forms replaced by its kind."""
     data = text.encode("utf-8", "surrogatepass")
     if _compile_shapes().marked.search(data) is None:
         return text

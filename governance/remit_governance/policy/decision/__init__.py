@@ -1,6 +1,6 @@
-"""Decisions: every rule that speaks, and the strictest word.
+"""Decisions: the reasons of every rule that speaks, and the strictest verdict.
 
-`evaluate.py`, which paths no rule is about, by their names (`rule_paths.py`), the rules nobody can switch off
-(`builtin.py` with the table `implicit_files.txt`, read by `implicit.py`), rules that are programs (`extension.py`),
-`risk.py`, what is told of a judgement and kept in records (`recorded.py`).
+`evaluate.py` makes the decision. `builtin.py` has the rules that nobody can switch off, with the table
+`implicit_files.txt`, which `implicit.py` reads; `extension.py` has the rules that are programs. `risk.py` rates
+actions, `rule_paths.py` finds the paths that no rule is about, and `recorded.py` makes what audit records keep.
 """

@@ -1,7 +1,7 @@
 """The rules nobody can switch off: hard-coded, at most ten, always asked first (POL-04; APP-08).
 
-They protect what could change the rules, start programs by itself, or give access elsewhere. Paths are matched folded
-(case, Unicode form, invisible characters), at any depth, whatever the file system.
+They protect files that could change the rules, start programs by themselves, or give access elsewhere. Paths are
+matched folded (case, Unicode form, invisible characters), at any depth, on every file system.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GIT_NAMES = frozenset(
         *("index", "modules", "worktrees", "logs", "branches", "remotes", "shallow", "fetch_head", "orig_head"),
     }
 )
-"""What a repository's own folder holds, folded."""
+"""Names in a repository's own folder, folded."""
 
 READING = frozenset({"fs.read", "fs.list"})
 """File syscalls that change nothing; every other `fs.…` counts as a write."""
@@ -148,7 +148,7 @@ DENIED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )
-"""Writes that are refused, whoever asks: rule, reason, globs."""
+"""Rule → its reason, and the globs of files whose writes are denied for everybody."""
 
 REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -200,7 +200,7 @@ REVIEWED: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )
-"""Writes that a person looks at each time, where the policy allows them at all: rule, reason, globs."""
+"""Rule → its reason, and the globs of files whose writes a person reviews each time, if the policy allows them."""
 
 
 def _writes(globs: tuple[str, ...]) -> Condition:
@@ -217,7 +217,7 @@ def _is_write(subject: Subject) -> bool:
 
 
 def _is_git(writes: Condition) -> Condition:
-    """Writes into `.git`, and into what is a repository without that name."""
+    """Returns a condition for writes into `.git`, and into a repository's own folder that has another name."""
     return lambda subject: (subject.action.repository and _is_write(subject)) or writes(subject)
 
 
@@ -230,16 +230,16 @@ def _always(subject: Subject) -> bool:
     return True
 
 
-@lru_cache(maxsize=8)  # a policy is compiled anew at each change of it, and these rules are the same ones
+@lru_cache(maxsize=8)  # a policy is compiled again after each change, but these rules stay the same
 def builtin_layer(own: tuple[str, ...] = ()) -> Layer:
-    """Returns the built-in layer, where `own` are Remit's own files and folders in this workspace, relative to it."""
-    # Folded first: folding makes signs of globs out of their wide forms.
+    """Returns the built-in layer. `own` are Remit's own files and folders in this workspace, relative to it."""
+    # Fold first, because folding turns full-width characters into glob signs such as `*`.
     globs = tuple(f"/{escape_glob(fold(path))}" for path in own)
     return Layer.of("builtin", _rules({POLICY_FILES: globs}))
 
 
 def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
-    """Yields the rules; `more` are further globs of those that deny."""
+    """Yields the rules; `more` has further globs of rules that deny, by the rule's name."""
     for name, (reason, known) in DENIED.items():
         globs = (*known, *more.get(name, ()))
         keys = keys_of_globs(globs, fold_case=True)
@@ -265,4 +265,4 @@ def _rules(more: Mapping[str, tuple[str, ...]]) -> Iterator[Rule]:
 
 
 BUILTIN = builtin_layer()
-"""The built-in layer of a workspace in which none of Remit's own files lie."""
+"""The built-in layer of a workspace that holds none of Remit's own files."""

@@ -21,13 +21,13 @@ TOKEN_ALLOW = "token_allow"  # noqa: S105 a reason's code
 CONSTRAINT_UNMET = "constraint_unmet"
 BEYOND_AUTHORITY = "beyond_authority"
 AUTHORITY = "authority"
-"""The layer of what a sub-agent was not left (AGT-16)."""
+"""The layer of the reason that an action is beyond its caller's authority (AGT-16)."""
 UNCLEAR_COMMAND = "unclear_command"
 UNCLEAR_RULE = "builtin.unclear-command"
 
 _QUICK_STEPS = 500_000
-"""Characters of globs, times those of a path: RE2 takes as many steps in a few milliseconds."""
-_PASS, _ALLOW, _DENY = Verdict.PASS, Verdict.ALLOW, Verdict.DENY  # found sooner than as members
+"""The characters of globs times the characters of a path, up to which RE2 takes only a few milliseconds."""
+_PASS, _ALLOW, _DENY = Verdict.PASS, Verdict.ALLOW, Verdict.DENY  # a global is found faster than a member
 _NOBODY_ALLOWED = Reason(
     code=NO_RULE,
     message="no rule explicitly allows this operation",
@@ -38,13 +38,13 @@ _NOTHING_SAID = Decision(Verdict.DENY, (_NOBODY_ALLOWED,))
 
 
 def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Decision:
-    """Deny where any rule denies, review where one asks for it, allow where one allows it, else deny.
+    """Returns the decision: deny if any rule denies, review if one asks for it, allow if one allows, else deny.
 
-    Reasons are those of every rule that spoke, by layer and name. A layer that denies ends it: later ones are not
-    asked. An error inside a rule is that rule's deny, with code `rule_error`. A `script` is judged part by part, the
-    strictest decision counts, and what is not certain about it is never allowed without a look. Of a
-    `held` one no write is reviewed yet. A `claim` that covers the action stands in for every layer but the built-in
-    one; any other claim changes nothing. What is beyond what its caller was left is denied before any rule is asked.
+    The reasons are those of every rule that spoke, by layer and name. After a layer that denies, later layers are not
+    asked. An error inside a rule is that rule's deny, with the code `rule_error`. A `script` is judged part by part:
+    the strictest decision counts, and a script with a doubt is never allowed without a review. The review of a write by
+    a `held` script is left for later. A `claim` that covers the action replaces every layer but the built-in one; any
+    other claim changes nothing. An action beyond its caller's authority is denied before any rule is asked.
     """
     if (beyond := beyond_authority(action)) is not None:
         return Decision(_DENY, (Reason(BEYOND_AUTHORITY, beyond, _DENY, AUTHORITY),))
@@ -53,7 +53,7 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
         permit = _permit(claim.token)
     if action.syscall != "process.exec" or not policy.programs.project:
         return _judge_command(policy, action, permit)
-    # A rule may allow what is risky alone: what a project's rows make riskier is judged without them as well.
+    # A rule may allow only what is risky, so what a project's rows make riskier is also judged without these rows.
     without = replace(policy, programs=policy.programs.without_project())
     return strictest([_judge_command(without, action, permit), _judge_command(policy, action, permit)])
 
@@ -68,8 +68,8 @@ def _judge_command(policy: Policy, action: Action, permit: Reason | None) -> Dec
 
 
 def may_take_long(policy: Policy, actions: Iterable[Action]) -> bool:
-    """Tells whether `evaluate` may take more than a few milliseconds for one of these, so that an event loop has no
-    time.
+    """Tells whether `evaluate` may take more than a few milliseconds for one of the actions, which is too long for an
+    event loop.
     """
     return policy.extension is not None or any(_is_slow(policy, action) for action in actions)
 
@@ -90,7 +90,7 @@ def _command(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     decision = _evaluate_simple(policy, action, permit)
     if not action.also:
         return decision
-    # Another name of a command needs no rule that allows it; but where a rule denies it, that counts.
+    # Another name of a command needs no rule that allows it, but a rule that denies it counts.
     named = (_evaluate_simple(policy, replace(action, command=argv, also=()), permit) for argv in action.also)
     return strictest([decision, *(each for each in named if each.verdict is Verdict.DENY and each.rules)])
 
@@ -100,7 +100,7 @@ def _script(policy: Policy, action: Action, permit: Reason | None) -> Decision:
     judged = ((part, _evaluate_simple(policy, part, permit)) for part in parts.actions)
     decisions = [decision for part, decision in judged if not _deferred_write(part, decision)]
     shadows = (_evaluate_simple(policy, part, permit) for part in parts.shadows)
-    # A wrapper needs no rule that allows it; but where a rule denies it, that counts.
+    # A wrapper needs no rule that allows it, but a rule that denies it counts.
     decisions += [shadow for shadow in shadows if shadow.verdict is Verdict.DENY and shadow.rules]
     doubts = [*_past(action, parts), *parts.doubts, *_suspicions(policy, parts.suspects, permit)][:3]
     if doubts:
@@ -115,20 +115,21 @@ def _unclear(doubts: Sequence[str]) -> Decision:
 
 
 def _past(action: Action, parts: Parts) -> Iterator[str]:
-    """Yields a doubt where git would show files that policy keeps unread."""
+    """Yields a doubt if a command of git may show files that policy does not let anybody read."""
     if action.history and reads_history(part.command or () for part in parts.actions):
         yield "git's history contains files that policy keeps unread, and this may show them"
 
 
 def _deferred_write(part: Action, decision: Decision) -> bool:
-    """Tells whether the review of a write may wait: the file that is held back is judged then, and shown as it
-    became.
+    """Tells whether the review of a write may wait, because the file is held back and will be judged and shown with its
+    final content.
     """
     return part.held and part.syscall == "fs.write" and decision.verdict is Verdict.REQUIRE_REVIEW
 
 
 def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | None) -> Iterator[str]:
-    """Yields the suspects that a rule denies. Programs are not asked: nobody says yet that any of this runs."""
+    """Yields a doubt for each suspect that a rule denies. Rules that are programs are not asked, because it is not
+    certain that any suspect runs."""
     rules = replace(policy, extension=None) if policy.extension else policy
     for suspect in suspects:
         judged = _evaluate_simple(rules, suspect, permit)
@@ -161,9 +162,9 @@ def _evaluate_simple(policy: Policy, action: Action, permit: Reason | None) -> D
 
 
 def _beyond(policy: Policy, action: Action, permit: Reason | None) -> Sequence[Reason]:
-    """Gives the reasons after all layers: the permit, else the rules that are programs.
+    """Returns the reasons that follow those of all layers: the permit, or else those of rules that are programs.
 
-    One that cannot be asked denies (POL-01).
+    If these rules cannot be asked, that is a deny (POL-01).
     """
     if permit is not None:
         return (permit,)
@@ -173,13 +174,13 @@ def _beyond(policy: Policy, action: Action, permit: Reason | None) -> Sequence[R
         return policy.extension(action)
     except ExtensionError as error:
         return (Reason(EXTENSION_FAILED, f"{error}; {error.fix}", Verdict.DENY, "extension"),)
-    except Exception as error:  # the same, whatever broke
+    except Exception as error:  # a deny as well, whatever broke
         message = f"the extension rules failed: {type(error).__name__}"
         return (Reason(EXTENSION_FAILED, message, Verdict.DENY, "extension"),)
 
 
 def _judge(indexed: IndexedRule, subject: Subject) -> Reason | None:
-    """Asks a rule for its reason; None where it does not apply or abstains."""
+    """Returns the reason of a rule, or None if the rule does not apply or abstains."""
     try:
         applies = indexed.rule.applies(subject)
         if not applies and indexed.rule.may_apply(subject):
@@ -192,10 +193,10 @@ def _judge(indexed: IndexedRule, subject: Subject) -> Reason | None:
 
 
 def _allow(indexed: IndexedRule, action: Action) -> Reason:
-    """Returns an allow whose constraint does not hold abstains, and says so. An action without a size has none to
-    exceed.
+    """Returns the reason of a rule that allows. If one of its constraints is not met, the rule abstains and says why;
+    an action without a size exceeds no size.
 
-    What a command does that is more than plain words is not known, so it is never allowed without a look.
+    A command that is not plain words gets a review instead, because it is not known what it does.
     """
     unmet = indexed.rule.constraints.unmet(action)
     if unmet is not None:

@@ -1,6 +1,6 @@
-"""Rules that are programs: what they are asked, what their answers mean; pure (EXT-01).
+"""Rules that are programs: what they are asked, and what their answers mean; pure (EXT-01).
 
-Their text is only read here, never run: who runs it is behind `Ask`, in a process without files and network.
+Their text is only read here and never run. An `Ask` runs them in a process without files and network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from remit_governance.values import Action, Reason, Verdict
 from remit_governance.visible import visible
 
 MAX_REASON = 500
-"""Characters of what a rule says for people, as in policy files."""
+"""The most characters of a rule's reason, as in policy files."""
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
 _CODES = {Verdict.ALLOW: "rule_allow", Verdict.REQUIRE_REVIEW: "rule_review", Verdict.DENY: "rule_deny"}
@@ -30,9 +30,8 @@ _CORRECT = "correct the rule's file, or remove it"
 
 @dataclass(frozen=True, slots=True)
 class ExtensionRule:
-    """One file of a person's `rules/`: its rule's name, its text, the line of `def rule`, and what it is asked about.
-
-    `syscalls` None means everything.
+    """One file of a person's `rules/`: the rule's name, the file's text, the line of `def rule`, and the syscalls that
+    the rule is asked about, or None for all.
     """
 
     name: str
@@ -42,23 +41,23 @@ class ExtensionRule:
     syscalls: frozenset[str] | None = None
 
     def hears_of(self, action: Action) -> bool:
-        """Tells whether it is asked about this action."""
+        """Tells whether the rule is asked about this action."""
         return self.syscalls is None or action.syscall in self.syscalls
 
 
 Facts = dict[str, Json]
-"""An action as rules get it."""
+"""An action as rules that are programs get it."""
 
 Ask = Callable[[Sequence[str], Facts], Json]
-"""Asks the rules of these names, in one go; their answers in that order. Raises ExtensionError.
+"""Asks the rules with these names at once, and returns their answers in the same order. Raises ExtensionError.
 
-An answer is `{verdict, reason}` with a word and a text or null, or `{error}` of a rule that failed.
+An answer is `{verdict, reason}` with a word and a text or null, or `{error}` if the rule failed.
 """
 
 
 def read_rule(file: str, stem: str, text: str) -> ExtensionRule:
-    """Returns the rule in a file of this name (without its ending). Raises PolicyError with the place of what is
-    wrong."""
+    """Returns the rule in a file's text; `stem` is the file's name without its ending. Raises PolicyError with the
+    place of the fault."""
     try:
         module = ast.parse(text, file)
         compile(text, file, "exec", dont_inherit=True)
@@ -88,7 +87,8 @@ def _definition(file: str, module: ast.Module) -> ast.FunctionDef:
 
 
 def _syscalls(file: str, module: ast.Module) -> frozenset[str] | None:
-    """Reads what the file's `SYSCALLS` narrows it to; read as it is written, for nothing of the file runs here."""
+    """Returns the syscalls in the file's `SYSCALLS`, or None if it has none. The assignment is read from the syntax
+    tree, because nothing of the file runs here."""
     for node in reversed(module.body):
         if not isinstance(node, ast.Assign | ast.AnnAssign):
             continue
@@ -110,7 +110,7 @@ def _wrong(file: str, line: int, column: int, message: str, fix: str) -> PolicyE
 
 
 def with_extension(policy: Policy, rules: Sequence[ExtensionRule], ask: Ask) -> Policy:
-    """Returns the policy with these rules in it; their texts count for its version."""
+    """Returns the policy with these rules. Its version also depends on their texts."""
     if not rules:
         return policy
     texts: list[Json] = [[rule.name, rule.text] for rule in rules]
@@ -123,7 +123,8 @@ def with_extension(policy: Policy, rules: Sequence[ExtensionRule], ask: Ask) -> 
 
 
 def extension_of(rules: Sequence[ExtensionRule], ask: Ask) -> Extension:
-    """Returns the port of `evaluate`, for these rules: those that do not hear of an action cost nothing."""
+    """Returns the function by which `evaluate` asks these rules. It calls `ask` only if a rule is asked about the
+    action."""
 
     def extension(action: Action) -> Sequence[Reason]:
         asked = [rule for rule in rules if rule.hears_of(action)]
@@ -135,7 +136,7 @@ def extension_of(rules: Sequence[ExtensionRule], ask: Ask) -> Extension:
 
 
 def facts_of(action: Action) -> Facts:
-    """Returns the action in JSON, its path in one spelling, with its risk."""
+    """Returns the action as JSON, with its path normalised and with its risk."""
     return {
         "syscall": action.syscall,
         "path": None if action.path is None else normalise(action.path),
@@ -153,9 +154,9 @@ def facts_of(action: Action) -> Facts:
 
 
 def reasons_of(rules: Sequence[ExtensionRule], action: Action, answers: Json) -> tuple[Reason, ...]:
-    """Combines the answers of these rules, in their order, to reasons; abstaining leaves nothing.
+    """Returns the reasons that the answers of these rules give, in the same order. A rule that abstains gives none.
 
-    A rule that failed denies. Raises ExtensionError where these are not their answers.
+    A rule that failed denies. Raises ExtensionError if the answers cannot be understood.
     """
     if not isinstance(answers, list) or len(answers) != len(rules):
         raise ExtensionError(_NOT_UNDERSTOOD, "it is not one for each rule", _CORRECT)
@@ -181,14 +182,14 @@ def _reason(rule: ExtensionRule, action: Action, answer: Json) -> Reason | None:
 
 
 def _reason_of(rule: ExtensionRule, code: str, verdict: Verdict, message: str) -> Reason:
-    # Made visible: a reason may quote the path that it is about.
+    # Made visible, because a reason may quote the path that it is about.
     shown = visible(message[:MAX_REASON], "show")[:MAX_REASON]
     return Reason(code, shown, verdict, "extension", rule.name, rule.file, rule.line)
 
 
 @dataclass(slots=True)
 class ScriptedRules:
-    """An `Ask` that answers from a table, by rule; for tests. `asked` is what it was asked, in order."""
+    """An `Ask` for tests that answers from a table by rule. `asked` are the facts that it was asked about, in order."""
 
     answers: Mapping[str, Json]
     asked: list[Facts] = field(default_factory=list[Facts])

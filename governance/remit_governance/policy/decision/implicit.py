@@ -1,4 +1,4 @@
-"""The files that start programs or steer agents without being called: data, loaded once (POL-04)."""
+"""The files that start programs or steer agents without being called, from a table that is loaded once (POL-04)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ImplicitFiles(NamedTuple):
-    """Files by their globs, folded; what reads or runs them; and the address of the page that says so."""
+    """Files by their folded globs, the program that reads or runs them, and the address of the page that says so."""
 
     globs: tuple[str, ...]
     reader: str

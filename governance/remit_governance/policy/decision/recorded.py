@@ -1,6 +1,5 @@
-"""A judgement as it is told later: what audit records keep of it, the actions, so that they can be judged anew, and the
-reasons, so that a person can be told them (POL-13); and a decision as JSON, with every rule that spoke and its place
-(POL-10).
+"""What audit records keep of a judgement: the actions, so that they can be judged again, and the reasons, so that a
+person can be told them (POL-13). Also a decision as JSON, with every rule that spoke and where it is written (POL-10).
 """
 
 from __future__ import annotations
@@ -22,17 +21,18 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Reason, Verdict
 
 MAX_RECORDED = 4000
-"""Characters of the actions, and of the reasons, that one record keeps."""
+"""The most characters of the actions, and also of the reasons, that one record keeps."""
 
 Redact = Callable[[str], str]
 
-# As `canonical.canonical` has it, made once: this is on the way of every call.
+# Encodes as `canonical.canonical` does. Made once, because every call uses it.
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 @dataclass(frozen=True, slots=True)
 class JudgementRecord:
-    """Canonical JSON of both; None where there is nothing, or too much: then `notes` says how much was left out.
+    """The actions and the reasons as canonical JSON. None means that there are none, or that they are too long; `notes`
+    then says how much was left out.
 
     `actions` is a list of what `parse_action` reads, `reasons` a list of `{action, rule, reason, at}`, `at` a
     `file:line`.
@@ -44,9 +44,9 @@ class JudgementRecord:
 
 
 def record_judgement(actions: Sequence[Action], decision: Decision | None, redact: Redact) -> JudgementRecord:
-    """Makes what a record keeps of these actions and the decision about them, redacted string by string.
+    """Returns what a record keeps of these actions and the decision on them, redacted string by string.
 
-    The reasons are left out where one rule allowed it: its name and place are in the record anyway.
+    The reasons are left out if a single rule allowed everything, because its name and place are in the record anyway.
     """
     notes: dict[str, str] = {}
     forms = [form_of(action) for action in actions]
@@ -58,16 +58,16 @@ def record_judgement(actions: Sequence[Action], decision: Decision | None, redac
 
 
 def recorded_actions(event: AuditEvent) -> tuple[Action, ...]:
-    """Returns the actions that a record keeps; empty where it keeps none, or something that is none."""
+    """Returns the actions that a record keeps; empty if it keeps none, or if they cannot be read."""
     try:
         value: object = json.loads(event.actions or "[]")
         return tuple(parse_action(item) for item in cast("list[object]", value)) if isinstance(value, list) else ()
-    except (ValueError, TypeError, RecursionError, ActionError):  # a chain can be made whole around anything
+    except (ValueError, TypeError, RecursionError, ActionError):  # a chain can be valid around any text
         return ()
 
 
 def recorded_reasons(event: AuditEvent) -> tuple[Mapping[str, str], ...]:
-    """Returns the reasons that a record keeps: `action`, `reason`, and where a rule spoke `rule` and `at`."""
+    """Returns the reasons that a record keeps, as `action` and `reason`, and `rule` and `at` if a rule gave it."""
     try:
         value: object = json.loads(event.reasons or "[]")
     except (ValueError, TypeError, RecursionError):
@@ -93,7 +93,7 @@ def _reason(reason: Reason, redact: Redact) -> dict[str, Json]:
 
 
 def _redact_form(form: Mapping[str, Json], redact: Redact) -> dict[str, Json]:
-    """Only what a caller chose can hold a secret; the rest are words of ours."""
+    """Redacts the fields that a caller chose, because only these can hold a secret."""
     clean = dict(form)
     for name in ("path", "command", "cwd", "host"):
         value = clean.get(name)
@@ -115,10 +115,10 @@ def _bound(name: str, items: Sequence[Json], notes: dict[str, str]) -> str | Non
 
 
 def explain(policy: Policy, action: Action, claim: Claim | None = None) -> dict[str, Json]:
-    """`{verdict, rules, reasons, risk}`: the decision with all reasons, as JSON.
+    """Returns `{verdict, rules, reasons, risk}`: the decision with all reasons, as JSON.
 
-    Where the action says its tool and its intent, and the matrix keeps the two apart, `gate` says so: such a call ends
-    there, whatever the verdict is (INT-08).
+    If the action names a tool and an intent, and the intent does not open the tool, `gate` says so, because such a call
+    ends at the gate whatever the verdict is (INT-08).
     """
     decision = evaluate(policy, action, claim)
     return {

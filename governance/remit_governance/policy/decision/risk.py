@@ -1,4 +1,4 @@
-"""How much an action can do, as a number and as one word for a person (CMD-05).
+"""The risk of an action, which says how much it can do, as a number and as one word for a person (CMD-05).
 
 The score is effect × path: 1 is `low`, 2 and 3 are `medium`, 4 and more are `high`.
 
@@ -8,8 +8,8 @@ The score is effect × path: 1 is `low`, 2 and 3 are `medium`, 4 and more are `h
 | of a command | reads (`ls`, `git status`) | asks another machine (`git fetch`), changes files (`mkdir`, `git add`, `rm a`) | runs the project (`pytest`, `npm ci`) | cannot be undone (`rm -r`), sends (`git push`), fetches code (`npx x`), unknown |
 | path | any other, or none | outside; written: secret, or decides what runs, or data | | secret |
 
-For a command the path is each file it names and each it writes; what it only names counts as read. A command line is what
-the highest of its parts is, and `high` where it is not certain what it does.
+For a command the path is each file that it names or writes; a file that it only names counts as read. A command line
+has the risk of its riskiest part, and is `high` if it is not certain what it does.
 """  # noqa: E501 a table
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ RISK: Mapping[str, int] = MappingProxyType(
         "session.set_mode": 1,
     }
 )
-"""The effect by syscall. One that is not listed counts `UNKNOWN`."""
+"""Syscall → the number of its effect. A syscall that is not listed counts `UNKNOWN`."""
 
 WEIGHTS: Mapping[Effect, int] = MappingProxyType(
     {
@@ -62,7 +62,7 @@ WEIGHTS: Mapping[Effect, int] = MappingProxyType(
         **dict.fromkeys(("loses", "sends", "fetches", "unknown"), UNKNOWN),
     }
 )
-"""What a command's effect counts."""
+"""Effect of a command → its number."""
 
 SECRET_PATHS = (
     *(
@@ -115,10 +115,11 @@ _PRINTED_SECRET = re.compile(
     r"(?:TOKEN|SECRET|PASSW|API_?KEY|ACCESS_KEY|PRIVATE_KEY|CREDENTIAL)\w*(?![\w]|:?\+)",
     re.IGNORECASE,
 )
-"""A variable that is called like a secret, among words that are printed; `${X:+set}` says only whether there is one."""
+"""A variable that is named like a secret, among words that are printed. `${X:+set}` does not match, because it only
+tells whether the variable is set."""
 
 _PUBLIC = ("!cert.pem", "!ca.pem", "!cacert.pem", "!fullchain.pem", "!chain.pem")
-"""What is called like a key, and is a certificate that everybody may read."""
+"""Files that are named like keys, but are certificates that everybody may read."""
 
 SENSITIVE_PATHS = (
     *("Dockerfile", "Makefile", "pyproject.toml", "*.lock", "node_modules/.bin", ".venv", "venv"),
@@ -127,7 +128,7 @@ SENSITIVE_PATHS = (
 """Files that decide what runs, or give access."""
 
 DATA_PATHS = ("*.sqlite", "*.sqlite3", "*.sqlite-wal", "*.db", "*.db3", "*.mdb", "*.accdb", "*.rdb", "*.dump")
-"""Files that are seldom kept anywhere else."""
+"""Files with data that is seldom kept anywhere else."""
 
 _SECRET = compile_globs((*SECRET_PATHS, *_PUBLIC), fold_case=True)
 _SENSITIVE = compile_globs(SENSITIVE_PATHS, fold_case=True)
@@ -135,23 +136,23 @@ _DATA = compile_globs(DATA_PATHS, fold_case=True)
 
 
 def risk_of(action: Action, own: OwnRows = NO_ROWS) -> Risk:
-    """Returns the word for this action's score: what a person is shown, and what rules match. Of a part, that of its
-    line."""
+    """Returns the risk of this action, which a person is shown and which rules match. An action that was rated as a
+    part of a command line keeps that risk."""
     if action.risk is not None:
         return action.risk
     return word_of(score_of(action, own))
 
 
 def word_of(score: int) -> Risk:
-    """Returns the word for a score."""
+    """Returns the risk for a score."""
     return "low" if score <= 1 else "medium" if score < UNKNOWN else "high"
 
 
 def rated_parts(action: Action, own: OwnRows = NO_ROWS) -> Parts:
-    """Returns the parts of a command line, each with its risk. All are `high` where not all of the line is certain.
+    """Returns the parts of a command line, each with its risk. All are `high` if anything in the line is not certain.
 
-    Files that options of programs with `own` rows name are parts, too. What is only another spelling of the line (a
-    wrapper) has the risk of the whole: it does nothing of its own.
+    Files that options of programs with `own` rows name are parts too. Shadows (such as wrappers) and suspects have the
+    risk of the whole line, because they do nothing besides it.
     """
     parts = _parts(action, own)
     scores = _scores(parts, action.script or "", own)
@@ -180,7 +181,8 @@ def _parts(action: Action, own: OwnRows) -> Parts:
 
 
 def _follow_cd(parts: Parts) -> Parts:
-    """Returns the parts where one `cd` has led them: `cd build && cmake ..` stays in the workspace."""
+    """Returns the parts in the folder to which a single `cd` leads, so that `cd build && cmake ..` stays in the
+    workspace."""
     folders = {
         part.command[1] for part in parts.shadows if part.command and part.command[0] == "cd" and part.command[1:]
     }
@@ -197,12 +199,12 @@ def _scores(parts: Parts, script: str, own: OwnRows) -> list[int]:
 
 
 def _prints_nothing(part: Action) -> bool:
-    """Tells whether a part is a file, or a program after which a redirection leaves a file empty."""
+    """Tells whether a part is a file, or a program that prints nothing, so that a redirection would empty a file."""
     return part.path is not None or part.command in {(":",), ("true",), ("cat", "/dev/null")}
 
 
 def score_of(action: Action, own: OwnRows = NO_ROWS) -> int:
-    """Effect × path, at least 1; of a command line that of its highest part."""
+    """Returns effect × path, at least 1; for a command line, the highest score of its parts."""
     return _score(action, own) if action.script is None else max(_scores(_parts(action, own), action.script, own))
 
 
@@ -236,7 +238,7 @@ def _of_written(path: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _of_command(command: tuple[str, ...], cwd: str, own: OwnRows) -> int:
-    """Returns the highest of the commands that these words come down to."""
+    """Returns the highest score of the commands that remain of these words without wrappers."""
     if not command or is_script(command):
         return UNKNOWN
     layers = unwrap([Word(word) for word in command])
@@ -249,7 +251,7 @@ def _of_simple(command: tuple[str, ...], cwd: str, own: OwnRows) -> int:
     effects = examine([Word(word) for word in command])
     weight = WEIGHTS["unknown" if effects.doubts else effect_with(command, own)]
     named = max((_risk_of_read(posixpath.join(cwd, path)) for path in _named_files(command)), default=1)
-    # What is only named is read; the project's code that lies outside is none of the project's.
+    # A file that is only named counts as read. Code outside the workspace does not count as the project's own.
     runs = weight == WEIGHTS["runs"]
     if runs and any(map(_ELSEWHERE.search, command[1:])):
         return UNKNOWN
@@ -258,17 +260,17 @@ def _of_simple(command: tuple[str, ...], cwd: str, own: OwnRows) -> int:
 
 
 _ELSEWHERE = re.compile(r"[=:,\"'\s({\[](?:/(?!dev/null|/)|~/)")
-"""A place outside the workspace, inside a word."""
+"""A path outside the workspace, inside a word."""
 _LABELS = frozenset({"bazel", "bazelisk", "buck2", "pants"})
-"""Programs for which `//x` names a target and no file."""
+"""Programs for which `//x` names a target and not a file."""
 
 
 _PRINTERS = frozenset({"echo", "printf"})
-"""Programs whose words are text and name no file."""
+"""Programs whose words are text and do not name files."""
 
 
 def _named_files(command: tuple[str, ...]) -> Iterator[str]:
-    """Yields what may be a file among the words of a command: operands, and values of options."""
+    """Yields the words of a command that may name files: operands, and values of options."""
     if command[0] in _PRINTERS:
         return
     for word in _without_texts(command):
@@ -291,7 +293,7 @@ _TEXT_OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType({"xmllint": froze
 
 
 def _without_texts(command: tuple[str, ...]) -> Iterator[str]:
-    """Yields the words of a command but those that are texts of its program's own language."""
+    """Yields the words of a command, except for texts in its program's own language, such as a script of sed."""
     program, *words = command
     texts = _TEXT_OPTIONS.get(program, frozenset[str]())
     first = program in _TEXT_FIRST and not any(map(_GIVES_TEXT.fullmatch, words))

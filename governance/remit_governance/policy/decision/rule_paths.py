@@ -1,5 +1,5 @@
-"""Tells, mostly by its names alone, that no rule can deny a path, or that none speaks of it: a walk over a workspace
-asks about every file (POL-09).
+"""Finds the paths that a rule can deny, or that a rule is about, mostly by the names in a path alone. This is fast,
+because a walk over a workspace asks about every file (POL-09).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Concerns = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class RulePaths:
-    """The paths that some rules are about, as far as paths tell.
+    """The paths that some rules may be about, judged by the path alone.
 
-    `concern` says whether one of the rules may be about a path, relative to the workspace. `among` returns those of the
-    names in a folder for which that holds: the folder as a relative path, `""` for the workspace itself, names without
-    a slash.
+    `concern` tells whether one of the rules may be about a path, relative to the workspace. `among` takes a folder and
+    names in it, and returns the names for which that holds. The folder is a relative path, `""` for the workspace
+    itself; the names have no slash.
     """
 
     concern: Concerns
@@ -31,25 +31,25 @@ class RulePaths:
 
 
 OUTSIDE_ALONE: tuple[KeyGroups, ...] = (((OUTSIDE,),),)
-"""The keys of a rule about what is outside the workspace."""
+"""The keys of a rule that is only about paths outside the workspace."""
 _PATH_KINDS = ("prefix", "part", "start", "end", "middle")
 _NO_NAMES = frozenset({"", ".", ".."})
 _MOST_NAMES = 100_000
-"""Names that are kept with what is known of them: those of folders come back with every file in them."""
+"""The most names that are remembered. The name of a folder comes again with every file in it."""
 
 
 def find_denied_paths(policy: Policy, syscall: str) -> RulePaths:
-    """Returns which paths a rule may deny the syscall for.
+    """Returns the paths for which a rule may deny the syscall.
 
-    None is left out that `evaluate` denies by a rule, whatever else the action is, and none in the workspace is among
-    them that no rule speaks of.
+    They include every path for which a rule makes `evaluate` deny, whatever else the action holds, and no path in the
+    workspace that no rule is about.
     """
     return _find(policy, [rule for rule in _speaking(policy, syscall) if rule.verdict is Verdict.DENY], syscall)
 
 
 def find_own_paths(policy: Policy, syscall: str) -> RulePaths:
-    """Returns the paths for which a rule may decide otherwise than for most: `evaluate` comes to one verdict about all
-    others, as long as the action is the same but for its path."""
+    """Returns the paths for which a rule may decide otherwise than for most. For all other paths `evaluate` returns one
+    verdict, as long as the actions differ only in the path."""
     return _find(policy, [rule for rule in _speaking(policy, syscall) if rule.by_path], syscall)
 
 
@@ -65,7 +65,7 @@ def _find(policy: Policy, rules: Sequence[Rule], syscall: str) -> RulePaths:
         return RulePaths(_always, lambda _, names: list(names))
     keys = [key for rule in rules for key in _keys_of(rule)]
     has_key = _always if None in keys else _compile([key for key in keys if key is not None])
-    # A key is a part of what a glob says: most paths that have one are matched by no rule.
+    # A key is only a part of a glob, so most paths that have the key are not matched by the rule.
     matches = any_of([rule.paths or _any_subject for rule in rules if rule.keys != OUTSIDE_ALONE]) or _any_subject
 
     def look(path: str) -> bool:
@@ -77,12 +77,12 @@ def _find(policy: Policy, rules: Sequence[Rule], syscall: str) -> RulePaths:
 
 
 def _remembering(has_key: Concerns, look: Concerns, above: frozenset[str]) -> RulePaths:
-    """Returns the paths that `look` finds, where `above` are the folders in which a path of its own has a key: most
-    names and folders of a workspace come back, and are looked at once."""
+    """Returns the paths for which `look` holds. Names and folders without keys are remembered, because most of them
+    come again. `above` are the folders that directly contain the folder or file of a `prefix` key."""
     names, folders = set[str](), set[str]()
 
     def is_harmless(name: str) -> bool:
-        """Returns whether a name has no key in a folder that has none; it is remembered."""
+        """Returns whether a name by itself has no key, and remembers a name for which that holds."""
         if name in names:
             return True
         if not name.isascii() or name in _NO_NAMES or "\0" in name or has_key(name):
@@ -92,7 +92,8 @@ def _remembering(has_key: Concerns, look: Concerns, above: frozenset[str]) -> Ru
         return True
 
     def is_plain(folder: str) -> bool:
-        """Returns whether nothing that a folder is in, nor the folder, has a key; it is remembered."""
+        """Returns whether neither a folder nor any folder around it has a key, and remembers a folder for which that
+        holds."""
         if folder in folders:
             return True
         if folder in above or folder.lower() in above:
@@ -126,7 +127,7 @@ def _any_subject(subject: Subject) -> bool:
 
 
 def _keys_of(rule: Rule) -> Iterator[Key | None]:
-    """Yields keys of which a path that the rule is about has at least one; None where it may be about any path."""
+    """Yields keys of which every path that the rule is about has at least one, or None if it may be about any path."""
     groups = next((group for group in rule.keys if _is_of_paths(group)), ANYTHING)
     for keys in groups:
         of_path = [key for key in keys if key[0] in _PATH_KINDS or key == OUTSIDE]
@@ -134,7 +135,7 @@ def _keys_of(rule: Rule) -> Iterator[Key | None]:
 
 
 def _rarity(key: Key) -> tuple[bool, int]:
-    """Ranks what fewest paths have highest: a hidden name, which begins with a dot, else the longest text."""
+    """Ranks the key that the fewest paths have highest: a name that begins with a dot, else the longest text."""
     kind, text = key
     return kind in {"part", "start"} and text.startswith(".") and len(text) > 1, len(text)
 
@@ -144,7 +145,8 @@ def _is_of_paths(group: KeyGroups) -> bool:
 
 
 def _compile(keys: list[Key]) -> Concerns:
-    """Returns whether a path, as it is normalised, has one of the keys, in the spelling of any file system."""
+    """Returns a function that tells whether a normalised path may have one of the keys, also as file systems that
+    ignore case see it."""
     prefixes, parts, starts, ends, middles = (
         tuple({value for each, value in keys if each == kind}) for kind in _PATH_KINDS
     )
@@ -164,7 +166,7 @@ def _compile(keys: list[Key]) -> Concerns:
         return not below.isdisjoint(prefixes_of(folder)) or not below.isdisjoint(prefixes_of(folder.lower()))
 
     def may_have_key(path: str) -> bool:
-        # What is written oddly is looked at in every form that it has.
+        # A path that is not ASCII may have several forms, so it is left to the exact check.
         if not path.isascii():
             return True
         folder = path.rpartition("/")[0]

@@ -1,7 +1,6 @@
-"""Policy files while they are written: what is wrong, what may stand here, what it means (POL-14).
+"""Help while a policy file is edited: what is wrong, what may stand at a place, and what it means (POL-14).
 
-Pure: a text and an offset into it in, values out. It has to bear any text, most of all one that is half typed.
+Pure: functions take a text and an offset into it and return values. They accept any text, also one that is half typed.
 
-Absent: another grammar than the forms of
-`language/policy_form.py`.
+Absent: another grammar than the forms of `language/policy_form.py`.
 """

@@ -1,6 +1,6 @@
-"""What may be written at a place of a policy file: the keys of its form, or the words its key knows (POL-14).
+"""Proposes what may be written at a place of a policy file: keys of its form, or words that its key knows (POL-14).
 
-What is wrong with a policy text is found here, too: everything the compiler finds, each where it stands (POL-14).
+It also finds what is wrong with a policy text: everything that the compiler reports, with its span (POL-14).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from remit_governance.policy.editing.spans import Span, YamlLines
 from remit_governance.policy.language.compile import Source, compile_policy, parse_policy
 from remit_governance.policy.language.rule_warnings import warnings_of
 
-# Stands for what is typed next, so that a place where nothing stands yet has a token too.
+# Stands for the text that is typed next, so that an empty place has a token too.
 _CURSOR = "\ue000"
 _PREFIX = re.compile(r"[\w.-]*")
 _WORD = re.compile(r"[\w.-]*")
@@ -28,7 +28,7 @@ _USUAL_SIZES = ("100KiB", "1MiB", "10MiB")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One proposal: `text` takes the place of `span`, which lies in one line and holds the cursor."""
+    """One proposal: `text` replaces `span`, which lies in one line and holds the cursor."""
 
     label: str
     kind: Literal["key", "word"]
@@ -40,12 +40,12 @@ class Completion:
 def completions(
     text: str, offset: int, tools: Mapping[str, str] | None = None, *, project: bool = False, whole: Slot = WHOLE
 ) -> tuple[Completion, ...]:
-    """Finds what fits at the offset of a file that is `whole`; nothing at a place that no form knows. `tools` are those
-    there are, with their meanings.
+    """Finds what fits at the offset of a file whose slot is `whole`; nothing at a place that no form knows. `tools` are
+    the existing tools with their meanings.
 
-    A project's policy may not allow, so that `allow` is not proposed in one.
+    A project's policy may not allow, so `allow` is not proposed in one.
     """
-    # A word right behind a colon or comma needs a space before it.
+    # A word directly after a colon or comma needs a space before it.
     gap = " " if text[:offset].endswith((":", ",")) else ""
     token = _token_at_end(text[:offset] + gap)
     slot = slot_at(token.place, whole) if token is not None else None
@@ -71,7 +71,7 @@ def completions(
 
 
 def _token_at_end(before: str) -> Token | None:
-    """Returns the token that the cursor would be writing; None in a comment, a block of text or behind a whole
+    """Returns the token that is typed at the cursor, or None in a comment, in a block of text or after a complete
     value."""
     if len(before) >= MAX_CHARACTERS:
         return None
@@ -86,7 +86,7 @@ def _word_end(text: str, offset: int) -> int:
 
 
 def _keys(text: str, span: Span, token: Token, slot: Slot) -> Iterator[tuple[str, str]]:
-    """Yields the keys that the mapping does not have yet, but for the one being written."""
+    """Yields the keys, with their meanings, that the mapping does not have yet, and the key that is being typed."""
     given = {
         other.text
         for other in outline(text).tokens
@@ -102,7 +102,7 @@ def _touch(one: Span, other: Span) -> bool:
 
 
 def _words(slot: Slot, key: str, tools: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yields the words a form accepts; where it accepts any, the ones that have a meaning."""
+    """Yields the words that a form accepts, or those that have a meaning if it accepts any word."""
     known = known_words(key, tools)
     for word in slot.words or known:
         yield word, known.get(word, "")
@@ -120,10 +120,10 @@ def _sizes(prefix: str) -> Iterator[tuple[str, str]]:
 Severity = Literal["error", "warning"]
 
 INVALID = "policy_invalid"
-"""The code of what keeps a policy from being used; the same as where a command is refused for it."""
+"""The code of errors that keep a policy from being used, also in the message of a command that is refused for them."""
 
 DOUBTFUL = "policy_warning"
-"""The code of rules that can hardly do what they seem to."""
+"""The code of warnings about rules that can hardly do what they seem to do."""
 
 NOT_IN_FORCE = "not in force until this is fixed"
 
@@ -146,10 +146,10 @@ def findings(
     saved: bool = False,
     fold_case: bool = False,
 ) -> tuple[Finding, ...]:
-    """Finds what the compiler says of `source`, together with the files it is in force with.
+    """Finds what the compiler reports about `source`, compiled together with the other files in force (`beside`).
 
-    `unreadable` are problems that were met in reading those files. An error of a text that is `saved` says that the
-    policy is not in force; one of a file beside it, which keeps this one out of force too, is a warning here.
+    `unreadable` are problems met while reading those files. If the text is `saved`, an error says that the policy is
+    not in force. An error in another file, which keeps this one out of force too, is a warning here.
     """
     together = sorted((source, *beside), key=lambda each: each.project)
     problems: tuple[Problem, ...] = ()
@@ -172,13 +172,13 @@ def findings(
 def placed(
     text: str, problems: Sequence[Problem], severity: Severity, code: str, *, ending: str = "", whole: Slot = WHOLE
 ) -> tuple[Finding, ...]:
-    """Finds where each problem stands in its file's text, which is `whole`; `ending` follows each message."""
+    """Finds the span of each problem in its file's text, whose slot is `whole`; `ending` follows each message."""
     places = _Places(text, whole)
     return tuple(Finding(places.span(p), severity, code, f"{p.message}; {p.fix}{ending}") for p in problems)
 
 
 def _own_warnings(source: Source) -> Iterator[Problem]:
-    """Warnings about a file that cannot be used, as far as it can be read."""
+    """Yields the warnings about a file that cannot be used, if it can at least be parsed."""
     try:
         document, form = parse_policy(source.file, source.text)
     except PolicyError:
@@ -193,7 +193,7 @@ def _beside(problems: Sequence[Problem]) -> str:
 
 
 class _Places:
-    """Finds what a problem is about from the line and column where that begins."""
+    """Finds the span that a problem is about, from the line and column where that begins."""
 
     def __init__(self, text: str, whole: Slot) -> None:
         self._whole = whole
@@ -203,8 +203,8 @@ class _Places:
         self._first = {token.place: token for token in reversed(self._outline.tokens) if token.role == "key"}
 
     def span(self, problem: Problem) -> Span:
-        """Returns a key that is wrong itself, else a key with what stands behind it in its line, else what begins
-        there."""
+        """Returns the span of the key if the key itself is wrong, else of a key with its value in that line, else of
+        what begins at the place."""
         start = self.lines.offset(problem.line, problem.column)
         rest = self.lines.rest(start)
         token = self._at.get(start)

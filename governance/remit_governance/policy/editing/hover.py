@@ -1,7 +1,7 @@
 """What is shown about the place under the mouse (POL-14): a rule in a sentence, a key's or a word's meaning.
 
-With it where a rule stands, and how often it has decided of late. Whatever the file says stands between backticks, so
-that it is never markup.
+It also finds where a rule stands, and counts how often it has decided recently. All text from the file is put between
+backticks, so that it is never markup.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from remit_governance.visible import visible
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """Markdown about a span; `rule` is the name of the rule it is about, so that its hits can be told as well."""
+    """Markdown about a span; `rule` is the name of the rule it is about, so that its hits can be added."""
 
     span: Span
     text: str
@@ -35,7 +35,7 @@ class Hover:
 
 
 def hover(text: str, offset: int, tools: Mapping[str, str] | None = None, whole: Slot = WHOLE) -> Hover | None:
-    """Says what stands at the offset; None where that is nothing. `tools` and `whole` as for completion."""
+    """Says what stands at the offset; None if there is nothing to say. `tools` and `whole` are as for `completions`."""
     token = outline(text).at(offset)
     if token is None:
         return None
@@ -72,7 +72,8 @@ def _about_word(token: Token, tools: Mapping[str, str], whole: Slot) -> str | No
 
 
 def _form(text: str, index: int) -> RuleForm | None:
-    """Returns the rule at this place of the list, by itself: faults elsewhere in the file are not its own."""
+    """Returns the rule at this index, or None if it is not valid. It is validated alone, so that faults elsewhere in
+    the file do not matter."""
     document = _document(text)
     match document.value if document is not None else None:
         case {"capabilities": list() as rules} if index < len(rules):
@@ -110,7 +111,7 @@ def sentence(rule: RuleForm) -> str:
 
 
 def code(text: str) -> str:
-    """Returns text as Markdown shows it letter by letter, hidden characters spelled out."""
+    """Returns the text as inline code of Markdown, with hidden characters spelled out."""
     shown = visible(text, "show")
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     pad = " " if shown.startswith("`") or shown.endswith("`") or not shown else ""
@@ -125,7 +126,7 @@ def _condition(form: MatchForm) -> list[str]:
 
 
 def _told(key: str) -> str:
-    """Returns how the values of a key begin."""
+    """Returns the words that introduce the values of a key in a sentence."""
     return str(cast("dict[str, str]", MatchForm.model_fields[key].json_schema_extra)["told"])
 
 
@@ -153,7 +154,7 @@ def _limits(rule: RuleForm) -> str:
 
 
 def rule_span(text: str, name: str) -> Span | None:
-    """Returns the name of the rule with this name; None where the text has none."""
+    """Returns the span of the rule's name in the text, or None if the text has no rule of this name."""
     for token in outline(text).tokens:
         match token.place:
             case ("capabilities", int(), "name") if token.role != "key" and token.text == name:
@@ -164,20 +165,20 @@ def rule_span(text: str, name: str) -> Span | None:
 
 
 def line_span(text: str, line: int) -> Span:
-    """Finds what stands in a line, counted from 1 as reasons count; beyond the last one, that one."""
+    """Returns the span of what stands in a line, from 1 as in reasons; a line beyond the last means the last."""
     return YamlLines(text).span(line)
 
 
 CALLS = 100
-"""How many of the last calls are looked at."""
+"""The number of the last calls that are counted."""
 
 _WORDS = {"allowed": "allowed", "allowed_by_token": "allowed", "review_required": "asked about", "denied": "denied"}
 
 
 def hits(calls: Sequence[AuditRecord], rule: str) -> str:
-    """`allowed 3, denied 12 of the last 100 calls`: calls in which this rule carried the verdict.
+    """Returns a text such as `allowed 3, denied 12 of the last 100 calls`, about calls that this rule decided.
 
-    `calls` are one record each. A rule that shares a verdict with others counts as well.
+    `calls` has one record for each call. A rule that decided together with others counts as well.
     """
     if not calls:
         return "no calls have been recorded yet"
@@ -188,8 +189,7 @@ def hits(calls: Sequence[AuditRecord], rule: str) -> str:
 
 
 def count_decisions(calls: Iterable[AuditRecord]) -> dict[str, Counter[str]]:
-    """For each rule in how many of these calls it carried the verdict, by what that was (`allowed`, `asked about`,
-    `denied`)."""
+    """Counts, for each rule, the calls that it decided, by the decision (`allowed`, `asked about`, `denied`)."""
     counted: dict[str, Counter[str]] = {}
     for record in calls:
         word = _WORDS.get(record.event.policy_decision or "", "")

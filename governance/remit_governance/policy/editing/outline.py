@@ -1,7 +1,7 @@
 """The keys and values of a policy text with their places, read line by line so that a half-typed text has them too.
 
-A reader of YAML gives up at the first fault; a person types for most of the time in a text that has one. This one knows
-indentation, `- `, `{ }`, `[ ]`, quotes, comments and block scalars, and passes over what it cannot place.
+A YAML parser gives up at the first fault, and a text that is being typed has a fault most of the time. This reader
+knows indentation, `- `, `{ }`, `[ ]`, quotes, comments and block scalars, and skips what it cannot place.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from remit_governance.policy.editing.spans import Span
 from remit_governance.policy.language.document import MAX_DEPTH, Place
 
 Role = Literal["key", "value", "open"]
-"""`open` is a word of which only what stands there can tell whether it becomes a key: it has no colon yet."""
+"""`open` is a word without a colon, which may become a key or be a value: only the form at its place can tell."""
 
 MAX_CHARACTERS = 40_000
-"""Characters of a text that is looked at while it is written; a policy may have more."""
+"""The most characters of a text that is read while it is edited; a policy may have more."""
 
 _BLANKS = re.compile(r"[ \t]*")
 _REST = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
@@ -38,7 +38,7 @@ _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*[ \t]*(?:#[^\r\n]*)?(?=[\r\n]|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One scalar. `place` is a key's own, a value's own, or for an open word that of what it stands in."""
+    """One scalar. `place` is the place of the key or of the value; for an open word, that of what it stands in."""
 
     role: Role
     place: Place
@@ -48,25 +48,25 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The tokens of a text in their order; `reach` is for the start of a key where its value ends."""
+    """The tokens of a text in their order; `reach` maps the start of a key to the end of its value."""
 
     tokens: tuple[Token, ...]
     reach: Mapping[int, int]
 
     def at(self, offset: int) -> Token | None:
-        """Returns the token that the offset lies in, or right behind."""
+        """Returns the token that holds the offset or ends at it, or None."""
         index = bisect_right(self.tokens, offset, key=lambda token: token.span.start) - 1
         token = self.tokens[index] if index >= 0 else None
         return token if token is not None and offset <= token.span.end else None
 
     def value(self, place: Place) -> Token | None:
-        """Returns the first value that stands at a place."""
+        """Returns the first value at a place, or None."""
         return next((t for t in self.tokens if t.place == place and t.role != "key"), None)
 
 
 def read_outline(text: str) -> Outline:
-    """Returns the outline of a text. Never raises; what is too large or too deep for a policy has none, or ends
-    early."""
+    """Returns the outline of a text. Never raises. The outline of a text that is too large is empty, and the outline of
+    one that is nested too deeply ends early."""
     if len(text) > MAX_CHARACTERS:
         return Outline((), {})
     reader = _Reader(text)
@@ -75,12 +75,12 @@ def read_outline(text: str) -> Outline:
 
 
 outline = lru_cache(maxsize=4)(read_outline)
-"""The same, remembered: one text is asked about many times."""
+"""`read_outline` with a cache, because it is called many times for one text."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """A mapping or sequence in block style, or what has yet to become one; `column` is then its least."""
+    """A mapping or sequence in block style, or a place where one may begin; `column` is then its least column."""
 
     place: Place
     column: int
@@ -144,7 +144,7 @@ class _Reader:
             self._skip_line()
 
     def _item(self, column: int) -> bool:
-        """A dash at this column begins the next item of a sequence, if there can be one."""
+        """Begins the next item of a sequence for a dash at this column. Returns False if no sequence can have it."""
         while len(self.stack) > 1 and self.stack[-1].column > column:
             self.stack.pop()
         top = self.stack[-1]
@@ -161,7 +161,7 @@ class _Reader:
         return True
 
     def _frame(self, column: int) -> _Frame | None:
-        """Finds what content at this column belongs to; None for text that nothing here can hold."""
+        """Returns the frame to which content at this column belongs, or None if there is none."""
         while len(self.stack) > 1 and self._left(self.stack[-1], column):
             self.stack.pop()
         top = self.stack[-1]
@@ -179,7 +179,7 @@ class _Reader:
         return frame.column > column or (frame.kind == "seq" and frame.column == column)
 
     def _content(self, frame: _Frame) -> None:
-        """A key with its value, or a value alone, at the start of what a frame holds."""
+        """Reads a key with its value, or a value alone, that belongs to a frame."""
         if self._ends_after_properties():
             return
         if frame.kind is None and self._collection_or_block(frame.place, frame.column - 1):
@@ -198,7 +198,7 @@ class _Reader:
         self._value(frame)
 
     def _value(self, frame: _Frame) -> None:
-        """Reads what stands behind a key in its line; without that, the key waits for what comes below."""
+        """Reads the value after a key in the same line. If there is none, the key waits for the lines below."""
         self._blanks()
         if self._line_is_over() or self._ends_after_properties():
             return
@@ -212,7 +212,8 @@ class _Reader:
         self.reach[frame.key_start] = self.tokens[-1].span.end if self._at_line_start() else self.at
 
     def _collection_or_block(self, place: Place, floor: int) -> bool:
-        """Read a flow collection or pass over a block scalar, if one begins here; it lies right of `floor`."""
+        """Reads a flow collection or skips a block scalar, and returns whether one begins here. Its further lines are
+        indented by more than `floor`."""
         if self.text[self.at] in "{[":
             self._flow(place, floor)
             return True
@@ -237,7 +238,7 @@ class _Reader:
                 self._flow_step(levels)
 
     def _gap(self, floor: int) -> bool:
-        """Pass over space, comments and line ends; True where the next line is no longer part of the collection."""
+        """Skips space, comments and line ends. Returns True if the next line is no longer part of the collection."""
         while True:
             self._blanks()
             if not self._line_is_over() or self.at >= len(self.text):
@@ -292,7 +293,7 @@ class _Reader:
         levels.append(_Flow(place, "map" if self.text[self.at] == "{" else "seq"))
         self.at = self.at + 1 if len(place) <= MAX_DEPTH else len(self.text)
 
-    # what both are made of
+    # used for both styles
 
     def _push(self, frame: _Frame) -> None:
         self.stack.append(frame)
@@ -300,7 +301,8 @@ class _Reader:
             self.at = len(self.text)
 
     def _scalar(self, plain: re.Pattern[str]) -> tuple[Span, str] | None:
-        """Returns the quoted or plain scalar that begins here, and its text without quotes; its line is its end."""
+        """Returns the span of the quoted or plain scalar that begins here, and its text without quotes. It ends with
+        the line at the latest."""
         if found := _QUOTED.match(self.text, self.at):
             raw = found.group()
             text = raw[1:-1] if len(raw) > 1 and raw.endswith(raw[0]) else raw[1:]
@@ -313,7 +315,7 @@ class _Reader:
         return span, text
 
     def _pass_line_end(self) -> bool:
-        """Pass over blanks and, where nothing else stands in the line, over its end."""
+        """Skips blanks and, if nothing else stands in the line, its end. Returns whether it skipped the end."""
         self._blanks()
         if not self._line_is_over():
             return False
@@ -337,7 +339,8 @@ class _Reader:
         return self.at > 0 and self.text[self.at - 1] in "\r\n"
 
     def _column_ahead(self) -> int:
-        """Returns the column at which the line that begins here has content; beyond any other where it has none."""
+        """Returns the column at which the line that begins here has content; if it has none, a column beyond all
+        others."""
         found = _BLANKS.match(self.text, self.at)
         end = found.end() if found else self.at
         empty = end >= len(self.text) or self.text[end] in "\r\n#"

@@ -1,5 +1,5 @@
-"""What may stand at each place of a file, read from the pydantic forms that judge it, and what it means in words
-(POL-14): of a policy, unless another form is named.
+"""What may stand at each place of a file, read from the pydantic forms that check it, and what it means in words
+(POL-14). The file is a policy, unless another form is named.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from remit_governance.values import CALLER_TAGS, SYSCALLS
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One place: the mapping that stands there, or the words that may; `many` where it is a list of them.
+    """What may stand at one place: a mapping (`form`), or one of some `words`; with `many`, a list of these.
 
     A place that takes any word has neither.
     """
@@ -42,7 +42,7 @@ WHOLE = Slot(PolicyForm)
 
 
 def slot_at(place: Place, whole: Slot = WHOLE) -> Slot | None:
-    """Finds what the forms say of a place in a file that is `whole`; None for one that they do not know."""
+    """Finds the slot of a place in a file whose slot is `whole`; None for a place that the forms do not know."""
     slot = whole
     for part in place:
         if isinstance(part, int):
@@ -65,7 +65,7 @@ def fields_of(form: type[BaseModel]) -> Mapping[str, FieldInfo]:
 def _slot_of(annotation: Any) -> Slot:
     leaves = list(_leaves(annotation, many=False))
     forms = [leaf for leaf, _ in leaves if isinstance(leaf, type) and issubclass(leaf, BaseModel)]
-    # Only examples are free mappings, and each of those is an action.
+    # Only examples are mappings without a form of their own, and each example is an action.
     form = forms[0] if forms else ActionForm if any(get_origin(leaf) is dict for leaf, _ in leaves) else None
     words = tuple(word for leaf, _ in leaves for word in _words(leaf))
     return Slot(form, words, any(many for _, many in leaves))
@@ -152,7 +152,7 @@ KEYS: Mapping[type[BaseModel], Mapping[str, str]] = MappingProxyType(
         },
     }
 )
-"""Form → key → what it means. A test holds that every key of every form is here, or says it itself."""
+"""Form → key → what it means. A test checks that every key of every form is here or has a description of its own."""
 
 _STATES = {
     "idle": "nothing is under way",
@@ -203,14 +203,15 @@ WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "action": _ACTIONS,
     }
 )
-"""Key → word → what it means. Which words a form accepts is the form's to say; these are the ones with a meaning."""
+"""Key → word → what it means. The forms say which words are accepted; these are the words with a meaning."""
 
 UNITS: Mapping[str, int] = MappingProxyType(SIZES)
 """The units of a size, in bytes."""
 
 
 def meaning(form: type[BaseModel] | None, key: str) -> str | None:
-    """Says what a key of a form means; a form without texts here describes its fields, or the forms below them."""
+    """Says what a key of a form means, or returns None. For a form that is not in `KEYS`, that is the field's
+    description, or the docstring of the form below the key."""
     if form is None or form in KEYS:
         return KEYS.get(form, {}).get(key) if form is not None else None
     field = form.model_fields.get(key)
@@ -219,5 +220,5 @@ def meaning(form: type[BaseModel] | None, key: str) -> str | None:
 
 
 def known_words(key: str, tools: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns the words with a meaning at a key's values; `tools` are the tools there are, with what each does."""
+    """Returns the words with a meaning among a key's values; `tools` are the existing tools with what each does."""
     return tools if key == "tool" else WORDS.get(key, {})

@@ -1,4 +1,4 @@
-"""Where things stand in a text, as offsets into it; and the lines and columns of YAML's marks brought to offsets."""
+"""Spans of a text as offsets into it, and the conversion of the lines and columns of YAML's marks to offsets."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ class YamlLines:
         self._ends = [*(end.start() for end in ends), len(text)]
 
     def offset(self, line: int, column: int) -> int:
-        """Returns the offset of a line and column, both from 1; what lies beyond the text or line is brought to its
-        end."""
+        """Returns the offset of a line and column, both from 1. A place beyond the text or the line becomes its end."""
         index = min(max(line, 1), len(self._starts)) - 1
         start, end = self._starts[index], self._ends[index]
         if _NOT_COUNTED not in self._text[start:end]:
@@ -39,12 +38,14 @@ class YamlLines:
         return counted[column - 1] if 0 < column <= len(counted) else end
 
     def span(self, line: int) -> Span:
-        """Finds what stands in a line, without the space around it; its start where that is nothing."""
+        """Returns the span of what stands in a line, without the space around it; an empty span at the line's start if
+        nothing does."""
         index = min(max(line, 1), len(self._starts)) - 1
         return self._content(self._starts[index], self._ends[index])
 
     def rest(self, offset: int) -> Span:
-        """From the offset to the end of its line; where nothing is left there, the last line before with content."""
+        """Returns the span from the offset to the end of its line; if nothing is left there, the span of the nearest
+        line with content, from this one upwards."""
         index = max(bisect_right(self._starts, offset) - 1, 0)
         found = self._content(min(offset, self._ends[index]), self._ends[index])
         while found.start == found.end and index >= 0:

@@ -1,6 +1,6 @@
 """Policy files: from their text to compiled rules.
 
-YAML to rules: text with places (`document.py`), the forms (`policy_form.py`, `action_form.py`, read, and told what is
-wrong in words, by `parse_form.py`), `compile.py`, files from disk (`load.py`), what a policy says besides rules
-(`besides_rules.py`), rules that can do nothing (`rule_warnings.py`).
+`document.py` reads YAML with places. `parse_form.py` turns it into the forms of `policy_form.py` and `action_form.py`,
+and says in words what is wrong. `compile.py` makes a policy of the forms, `besides_rules.py` handles what they say
+besides rules, and `rule_warnings.py` finds rules that can do nothing. `load.py` reads files from disk.
 """

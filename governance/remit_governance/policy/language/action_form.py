@@ -1,5 +1,5 @@
-"""Actions as the command line, the editor and policy examples write them (POL-05), and rules held to such examples
-(POL-06).
+"""Actions as the command line, the editor and policy examples write them (POL-05), and the check of rules against such
+examples (POL-06).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from remit_governance.values import SYSCALLS, Action, Intent, SandboxName
 
 
 class TokenForm(BaseModel):
-    """A capability token to suppose, in JSON: for exactly this action, unless `path` says another.
+    """A hypothetical capability token, in JSON: for exactly this action, unless `path` names another path.
 
-    `age_s` and `ttl_s` are seconds since it was made and in all, `used` and `max_ops` counts of uses. `holder` was
-    given it, `shown_by` shows it; both are `[sandbox id, process id]`.
+    `age_s` is the seconds since it was minted, `ttl_s` the seconds for which it lasts; `used` and `max_ops` are numbers
+    of uses. `holder` was given the token, `shown_by` shows it; both are `[sandbox id, process id]`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,7 +39,7 @@ class TokenForm(BaseModel):
     shown_by: tuple[str, int] | None = None
 
     def claim(self, action: Action, policy: Policy) -> Claim:
-        """Returns the claim of whoever shows this token under this policy."""
+        """Returns the claim of the holder that shows this token under this policy."""
         covered = action if self.path is None else replace(action, path=self.path)
         token = Token(
             nonce=1,
@@ -81,7 +81,7 @@ class ActionForm(BaseModel):
     reaches: tuple[str, ...] | None = None
 
     def action(self) -> Action:
-        """Returns the same as a value of the core."""
+        """Returns the action as a value."""
         return Action(
             syscall=self.syscall,
             path=self.path,
@@ -113,12 +113,12 @@ class ActionForm(BaseModel):
 
 
 def _usual_sandbox(syscall: str) -> SandboxName | None:
-    """Returns where the server carries such an action out, where nothing else is said."""
+    """Returns the sandbox in which actions with this syscall are carried out, unless the action names another."""
     return "code-executor" if syscall in {"process.exec", "net.connect"} else None
 
 
 class AskedForm(ActionForm):
-    """An action to be explained, and the token to suppose that comes with it."""
+    """An action to be explained, with a hypothetical token."""
 
     token: TokenForm | None = None
 
@@ -133,8 +133,8 @@ def parse_action(value: object) -> Action:
 
 
 def parse_question(value: object, policy: Policy) -> tuple[Action, Claim | None]:
-    """Returns the same, with the claim of its `token` under this policy. Raises ActionError for a misspelt syscall
-    that no rule names, too; any other that nobody knows is judged."""
+    """Returns the action that a JSON value describes, and the claim of its `token` under this policy. Raises
+    ActionError, also for a misspelt syscall that no rule names; other unknown syscalls are judged."""
     form = _validate(AskedForm, value)
     near = () if form.syscall in SYSCALLS else difflib.get_close_matches(form.syscall, SYSCALLS, n=1, cutoff=0.75)
     if near and not _is_named(form.syscall, policy):
@@ -149,7 +149,7 @@ def _is_named(syscall: str, policy: Policy) -> bool:
 
 
 def form_of(action: Action) -> dict[str, Json]:
-    """Returns the action as `parse_action` reads it back; what is as usual is left out."""
+    """Returns the action as `parse_action` reads it back; fields with their usual value are left out."""
     form: dict[str, Json] = {"syscall": action.syscall}
     if action.path is not None:
         form["path"] = action.path
@@ -185,7 +185,7 @@ def _validate(form: type[Form], value: object) -> Form:
     try:
         return form.model_validate(value)
     except ValidationError as error:
-        # A misspelt key first: it also explains the one that is missing.
+        # Report a misspelt key first, because it also explains a key that is missing.
         first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         name = ".".join(str(part) for part in first["loc"]) or "it"
         what, keys = "the action cannot be judged", " ".join(form.model_fields)
@@ -197,8 +197,8 @@ def _validate(form: type[Form], value: object) -> Form:
 
 
 def example_faults(form: RuleForm, rule: Rule, document: Document, place: Place) -> Iterator[Problem]:
-    """Yields one problem for each example that is no action, or that the rule takes the other way; `place` is the
-    rule's."""
+    """Yields one problem for each example that is not an action, or that the rule takes otherwise than the example
+    says; `place` is the rule's place."""
     syscalls = form.match.syscall or ()
     for key, wanted in (("match", True), ("not_match", False)):
         examples = form.examples.match if wanted else form.examples.not_match

@@ -1,8 +1,8 @@
 """What policy files and work items say besides rules. Pure.
 
-Files that are tests besides the usual ones, and those that are none, become rules of the workflow (FLW-03), scopes of
-work items rules that deny (INT-10). Of the intent matrix the person's file replaces rows, a project's only narrows
-them (INT-08).
+Further files that are tests, and files that are not, change the rules of the workflow (FLW-03). The scopes of work
+items become rules that deny (INT-10). The person's file replaces rows of the intent matrix; a project's file only
+narrows them (INT-08).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from remit_governance.workflow.test_files import TEST_GLOBS
 
 @dataclass(frozen=True, slots=True)
 class OwnTests:
-    """What `tdd_tests` names: the person's are tests, and so are they for every rule; a project's are locked only.
+    """The globs that `tdd_tests` names. The person's are tests for every rule; a project's are only locked like tests.
 
-    So that a project cannot make of its source what may be written before a test has failed. `excluded` is what the
-    person says is no test; what the project has locked stays so.
+    Otherwise a project could declare its source to be tests, which may be written before a test has failed. `excluded`
+    are globs of files that the person says are no tests; files that the project has locked stay locked.
     """
 
     person: tuple[tuple[str, ...], ...] = ()
@@ -36,21 +36,23 @@ class OwnTests:
 
     @property
     def tests(self) -> tuple[tuple[str, ...], ...]:
-        """What is a test for every rule, a list for each file: an exclusion in one takes nothing out of another."""
+        """The globs of tests for every rule: one list for each policy file, because an exclusion in one file takes
+        nothing out of another."""
         return tuple(self.without_excluded(globs) for globs in (TEST_GLOBS, *self.person))
 
     @property
     def locked(self) -> tuple[tuple[str, ...], ...]:
-        """What is locked with the tests."""
+        """The globs of all files that are locked with the tests, the tests included."""
         return (*self.tests, *self.project)
 
     def without_excluded(self, globs: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns globs that match none of what is no test."""
+        """Returns the globs, changed so that they match no file that the person says is no test."""
         return (*globs, *(f"!{glob}" for glob in self.excluded))
 
 
 def with_own_tests(rule: RuleForm, own: OwnTests) -> tuple[RuleForm, ...]:
-    """Returns a packaged rule of the workflow, and those that hold files named besides as it holds the usual tests."""
+    """Returns the rules that a packaged rule of the workflow becomes, so that it treats the files in `own` like the
+    usual tests."""
     if rule.match.path_glob == TEST_GLOBS:
         return tuple(_locking(rule, globs, number) for number, globs in enumerate(own.locked))
     return (_excepting(rule, own),)
@@ -73,18 +75,19 @@ def _locking(rule: RuleForm, globs: tuple[str, ...], number: int) -> RuleForm:
 
 
 def _changed_rule(rule: RuleForm, own: OwnTests, update: dict[str, object]) -> RuleForm:
-    """Returns the rule; its examples are of everybody's tests, and need not hold where a person takes some out."""
+    """Returns the rule with these changes. Its examples are about the usual tests, so they are dropped if the person
+    excludes some."""
     return rule.model_copy(update=update | ({"examples": type(rule.examples)()} if own.excluded else {}))
 
 
 def change_matrix(matrix: Matrix, form: IntentsForm, *, narrow: bool) -> Matrix:
-    """Returns the matrix with the rows of a file; with `narrow` a row keeps what both have."""
+    """Returns the matrix with the rows of a file; with `narrow`, a row only keeps what both have."""
     rows = {intent: _changed(row, _row_of(form, intent), narrow=narrow) for intent, row in matrix.items()}
     return MappingProxyType(rows)
 
 
 def find_widened(matrix: Matrix, form: IntentsForm, document: Document) -> Iterator[Problem]:
-    """Yields what a project's file would open that `matrix` does not."""
+    """Yields a problem for each intent for which a project's file would open more than `matrix` does."""
     for intent, row in matrix.items():
         if (given := _row_of(form, intent)) is None:
             continue
@@ -99,7 +102,7 @@ def find_widened(matrix: Matrix, form: IntentsForm, document: Document) -> Itera
 
 
 def find_unknown_tools(form: IntentsForm, document: Document) -> Iterator[Problem]:
-    """Yields a warning for each name that is no tool of Remit's: it opens nothing, unless such a tool is added."""
+    """Yields a warning for each name that is no tool of Remit's own: it opens nothing unless such a tool is added."""
     known = {name for row in INTENT_TOOLS.values() for name in row.tools}
     for intent in INTENT_TOOLS:
         given = _row_of(form, intent)
@@ -126,7 +129,7 @@ def _changed(row: IntentRow, form: IntentForm | None, *, narrow: bool) -> Intent
 
 
 def scope_rules(items: WorkItems, fold_case: bool) -> Iterator[Rule]:
-    """Yields for each item the rule that denies a step of it all writes outside its scope."""
+    """Yields, for each work item, the rule that denies all writes outside its scope to a step that named the item."""
     for item in items.values():
         yield Rule(
             name=f"{SCOPE_RULES}{item.id}",

@@ -1,7 +1,8 @@
-"""Policy sources into a policy: parsed, checked against their own examples, and indexed (POL-05).
+"""Compiles policy sources into a policy: parses them, checks rules against their own examples, and indexes them
+(POL-05).
 
-Several sources make one policy. One marked `project` comes with a workspace and may only tighten: it cannot allow, and
-its reviews turn what is allowed into a question without standing in for an allow.
+Several sources make one policy. A source marked `project` comes with a workspace and may only tighten: it cannot allow,
+and its reviews turn an allow into a question but do not replace an allow.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ from remit_governance.workflow.states import Mode
 from remit_governance.workflow.test_files import CATEGORIES, DEFAULT_GLOBS
 
 MAX_WILD_CHARS = 200_000
-"""Characters of globs with wildcards that one path may meet: RE2 takes about a second for the longest path."""
+"""The most characters of globs with wildcards that may have to be matched with one path. For so many, RE2 takes about a
+second with the longest path."""
 
 _FORMS: Mapping[str, type[BaseModel]] = {
     "capabilities": RuleForm,
@@ -69,10 +71,10 @@ _FORMS: Mapping[str, type[BaseModel]] = {
     **dict.fromkeys(CATEGORIES, ExemptionForm),
     "tdd_tests": TestFilesForm,
 }
-"""Which form stands below which key."""
+"""Key → the form of what stands below it."""
 
 _TO_STRICT = MatchForm(syscall=("session.set_mode",), mode=(Mode.STRICT,))
-"""What no rule of a project is asked about: a person who asks for the strictest mode gets it (FLW-07)."""
+"""An exception to every rule of a project, so that a person who asks for the strictest mode gets it (FLW-07)."""
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
 
@@ -144,7 +146,7 @@ def compile_policy(
 
 
 def _parse_each(sources: Sequence[Source], problems: list[Problem]) -> Iterator[tuple[Source, Document, PolicyForm]]:
-    """Yields what can be read, and adds what is wrong with the rest to `problems`."""
+    """Yields the sources that can be read with their content, and adds the problems of the others to `problems`."""
     for source in sources:
         try:
             yield source, *parse_policy(source.file, source.text, OF_PROJECT if source.project else OWN)
@@ -163,13 +165,15 @@ def _own_tests(parsed: Sequence[tuple[Source, Document, PolicyForm]]) -> OwnTest
 
 
 def _rules_of(form: PolicyForm, source: Source, tests: OwnTests) -> Iterator[tuple[int, RuleForm]]:
-    """Yields each rule with its number in the file, of the workflow's own also those about a person's test files."""
+    """Yields each rule with its number in the file. A rule of the workflow's own source is adapted to `tests`, and may
+    become several."""
     for i, entry in enumerate(form.capabilities):
         yield from ((i, each) for each in (with_own_tests(entry, tests) if source.workflow else (entry,)))
 
 
 class _WildChars:
-    """Counts the characters of globs with wildcards that one path may meet: it is in one folder of each depth."""
+    """Counts the characters of globs with wildcards that one path may have to be matched with. A path is in one folder
+    of each depth, so for each depth only the folder with the most characters counts."""
 
     def __init__(self) -> None:
         self._anywhere = 0
@@ -178,11 +182,11 @@ class _WildChars:
 
     @property
     def total(self) -> int:
-        """At most so many for any path."""
+        """The most characters that any path may have to be matched with."""
         return self._anywhere + self._most_at_depth.total()
 
     def add(self, rule: Rule) -> None:
-        """Counts another rule, whose first keys are those of its globs."""
+        """Adds a rule. The first item of its keys has those of its globs."""
         keys = {keys[0] for keys in rule.keys[0]}
         if any(kind != "prefix" for kind, _ in keys):
             self._anywhere += rule.wild
@@ -202,7 +206,7 @@ def _too_wild(document: Document, place: Place) -> Problem:
 
 
 def parse_policy(file: str, text: str, most: Most = OWN) -> tuple[Document, PolicyForm]:
-    """Returns a policy file's places and its checked content. An empty file is a policy without rules, which denies.
+    """Returns a policy file's places and its checked content. An empty file is a policy without rules; it denies all.
 
     Raises PolicyError with every problem found.
     """
@@ -246,9 +250,9 @@ def _spell_item(item: WorkItem) -> list[Json]:
 
 
 def compile_rule(form: RuleForm, line: int, source: Source, fold_case: bool) -> Rule:
-    """Returns one rule that is well-formed, ready to be asked."""
+    """Returns the compiled rule of a form."""
     verdict = _VERDICTS[form.action]
-    # A review asks about what it may mean; a deny is certain, and asks about the rest.
+    # A review also applies to commands that it may mean. A deny applies if that is certain, and asks otherwise.
     stops = {Verdict.DENY: Match.YES, Verdict.REQUIRE_REVIEW: Match.MAYBE}.get(verdict)
     suspects = verdict is Verdict.DENY and form.match.command is not None
     return Rule(
@@ -288,7 +292,7 @@ def _constraints(form: ConstraintsForm) -> Constraints:
 
 
 def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:
-    """Finds what is wrong with a rule that is well-formed."""
+    """Yields the problems of a rule whose form is valid."""
     if namesake is not None:
         yield document.problem(
             (*place, "name"),

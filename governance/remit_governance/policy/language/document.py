@@ -1,8 +1,8 @@
-"""YAML read into plain values that remember where they stood; anchors yes, tags and duplicate keys no
+"""Reads YAML into plain values and notes where each one stands. Anchors are allowed; tags and duplicate keys are not
 (POL-05).
 
-The text is read as a stream of events and not as a tree: libyaml makes a tree by recursion that nothing bounds, and
-half of the time that a tree of a large file takes is the collector's.
+The text is read as a stream of events and not as a tree, because libyaml builds a tree by unbounded recursion, and the
+garbage collector takes half of the time for the tree of a large file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from yaml.events import (
 from remit_governance.errors import PolicyError, Problem
 
 MAX_REPEATED = 10_000
-"""Values that stand for aliases: a small file in which they multiply ends after some milliseconds."""
+"""The most values that replace aliases, so that a small file in which aliases multiply is refused after some
+milliseconds."""
 MAX_DEPTH = 32
 
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
@@ -54,15 +55,15 @@ _PLAIN_TAGS = tuple(
         ("merge", "<<"),
     )
 )
-"""What a plain scalar is, as YAML 1.2's core schema has it: `no` and `1:30` are strings."""
+"""The types of plain scalars, as in YAML 1.2's core schema: `no` and `1:30` are strings."""
 
 _MAYBE_NO_STR = frozenset("tTfF~nN-+.0123456789<")
-"""First characters of the plain scalars that may be something else than text."""
+"""First characters of the plain scalars that may be of another type than text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """What of a file is read: it is refused by its length before it is parsed, and by its values while it is."""
+    """The limits for a file: its characters are counted before it is parsed, its values while it is parsed."""
 
     characters: int = 4_000_000
     values: int = 1_000_000
@@ -71,7 +72,7 @@ class Most:
 OWN = Most()
 """For a file that the person wrote."""
 OF_PROJECT = Most(40_000, 6_000)
-"""For a file that came with a workspace, and is read when that is opened: a tenth of a second is enough for so much."""
+"""For a file that came with a workspace. It is read when the workspace is opened; so much takes a tenth of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Document:
     marks: dict[Place, tuple[int, int]] = field(default_factory=dict[Place, tuple[int, int]])
 
     def mark(self, place: Place) -> tuple[int, int]:
-        """Finds where `place` begins, or the nearest enclosing place that has a mark."""
+        """Returns the line and column where `place` begins, or those of the nearest enclosing place that has a mark."""
         while place and place not in self.marks:
             place = place[:-1]
         return self.marks.get(place, (1, 1))
@@ -95,13 +96,13 @@ class Document:
 
 
 def read_document(file: str, text: str, most: Most = OWN) -> Document:
-    """Parse one YAML (or JSON) document. Raises PolicyError with the place of the first fault."""
+    """Parses one YAML (or JSON) document. Raises PolicyError with the place of the first fault."""
     if len(text) > most.characters:
         raise PolicyError((Problem(file, 1, 1, f"the file is over {most.characters} characters", "write less"),))
     if foreign := _NOT_YAML.search(text):
         raise PolicyError((_foreign_character(file, text, foreign.start()),))
     document = Document(file, None)
-    # JSON may be indented with tabs, which inside its strings are not allowed; YAML may not.
+    # JSON may be indented with tabs, YAML may not. Strings of JSON hold no tabs, so replacing them changes no value.
     loader = _Loader(text.replace("\t", " ") if text.lstrip().startswith("{") else text)
     try:
         return Document(file, _Reader(document, loader, most.values).read_all(), document.marks)
@@ -137,7 +138,7 @@ _IN_WORDS: Mapping[str, tuple[str, str]] = {
     "mapping values are not allowed": ("a `:` stands where no key is", "quote the value, or begin a line with the key"),
     "unexpected end of stream": ("a quote is not closed", "close the quote"),
 }
-"""How a person is told of what the parser finds, by words of its own, and how to mend it."""
+"""Words of the parser's message → the message for a person, and how to fix the fault."""
 
 
 class _Reader:
@@ -154,7 +155,7 @@ class _Reader:
         self._replaying: list[Iterator[Event]] = []
 
     def read_all(self) -> Plain:
-        """Returns the value of the only document, None where there is none. Raises PolicyError and
+        """Returns the value of the only document, or None if there is none. Raises PolicyError and
         yaml.MarkedYAMLError."""
         self._next()
         if not isinstance(self._next(), DocumentStartEvent):
@@ -167,7 +168,7 @@ class _Reader:
         return value
 
     def _next(self) -> Event:
-        """Returns the next event; instead of an alias those of what it stands for."""
+        """Returns the next event. An alias is replaced by the events of what it stands for."""
         event = self._next_expanded()
         for events in self._recording:
             events.append(event)
@@ -193,7 +194,7 @@ class _Reader:
         return self._next_expanded()
 
     def _record(self, event: NodeEvent, anchor: str) -> None:
-        """Keeps the events of a node with an anchor, until `_end` says that it has ended."""
+        """Keeps the events of a node with an anchor, until `_end` is called for the node."""
         if anchor in self._anchors:
             raise self._fault(event, f"the anchor `{anchor}` is given twice", "rename one of them")
         events = self._anchors[anchor] = [event]
@@ -223,8 +224,8 @@ class _Reader:
                 raise self._fault(event, "this is no YAML value", "correct the YAML")
 
     def _items(self, start: SequenceStartEvent) -> Iterator[Event]:
-        """Yields the first event of each item of a sequence; an item has to be read before the next one is asked
-        for."""
+        """Yields the first event of each item of a sequence. The caller has to read an item before it asks for the next
+        one."""
         while not isinstance(event := self._next(), SequenceEndEvent):
             yield event
         self._end(start)

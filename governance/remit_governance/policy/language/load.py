@@ -1,4 +1,4 @@
-"""Policy files from disk (effect): the person's own, with the rules that are programs, the project's, and the packaged
+"""Reads policy files from disk (effect): the person's own, the rules that are programs, the project's, and the packaged
 default (POL-03).
 """
 
@@ -41,11 +41,12 @@ def load_policy(
     *,
     hooks: bool = False,
 ) -> Policy:
-    """Returns the policy in force: the person's file, else the packaged default; tightened by the project's file, where
-    given, and by the scopes of the work items; with what is known of `programs`. `hooks` says that it is for another
-    agent's calls, which have a packaged default and rules of their own (HOK-03).
+    """Returns the policy in force: the person's file or else the packaged default, tightened by the project's file, if
+    given, and by the scopes of the work items. `hooks` says that the policy is for another agent's calls, which have a
+    packaged default and rules of their own (HOK-03).
 
-    A path that is given has to be readable; `own` as for `compile_policy`. Raises PolicyError with every problem found.
+    A path that is given has to be readable; `own` and `programs` are as for `compile_policy`. Raises PolicyError with
+    every problem found.
     """
     packaged = hook_default_source if hooks else default_source
     sources = [packaged() if person is None else read_source(person), workflow_source()]
@@ -57,25 +58,25 @@ def load_policy(
 
 
 def load_programs(person: Path | None = None, project: Path | None = None) -> OwnRows:
-    """Returns the rows of programs in the person's file and the project's, where there are such. Raises PolicyError."""
+    """Returns the rows of programs in the person's file and in the project's, if these exist. Raises PolicyError."""
     mine = [] if person is None or not is_given(person) else [read_source(person)]
     theirs = [] if project is None or not is_given(project) else [read_source(project, project=True)]
     return own_rows([*mine, *theirs])
 
 
 def load_work_items(file: Path) -> WorkItems | None:
-    """Returns the work items of a workspace's file; None where it has none. Raises PolicyError with every problem
-    found."""
+    """Returns the work items of a workspace's file, or None if there is no such file. Raises PolicyError with every
+    problem found."""
     if not is_given(file):
         return None
     return parse_work_items(str(file), read_source(file, project=True, most=MAX_ITEMS_BYTES).text)
 
 
 def is_given(path: Path) -> bool:
-    """Tells whether there is something at `path`, or nobody can say: only what is certainly not there was not given.
+    """Tells whether there is something at `path`. The answer is False only if it is certain that there is nothing.
 
-    A link that leads nowhere is there: whoever made it wanted another policy than the default. So is a file in a folder
-    that cannot be looked into, or that is no folder: reading it then says what is wrong.
+    A link that leads nowhere counts as given, because somebody who made it wanted another policy than the default. So
+    does a file in a folder that cannot be read or that is not a folder; reading the file then says what is wrong.
     """
     try:
         path.lstat()
@@ -87,7 +88,7 @@ def is_given(path: Path) -> bool:
 
 
 def load_rules(folder: Path) -> tuple[ExtensionRule, ...]:
-    """Returns the rules in the `.py` files of the person's folder, by name; none where there is no such folder.
+    """Returns the rules in the `.py` files of the person's folder, by name; none if there is no such folder.
 
     Raises PolicyError with every problem found.
     """
@@ -131,7 +132,7 @@ def hook_default_source() -> Source:
 
 
 def agent_tools_source() -> Source:
-    """Returns the packaged rules for what only another agent has (HOK-02)."""
+    """Returns the packaged rules for tools that only another agent has (HOK-02)."""
     path = files("remit_governance.policy") / "agent_tools.yaml"
     return Source(str(path), path.read_text(encoding="utf-8"))
 
@@ -143,7 +144,7 @@ def workflow_source() -> Source:
 
 
 def read_source(path: Path, project: bool = False, most: int = MAX_BYTES) -> Source:
-    """Returns one policy file's text, of at most `most` bytes. Raises PolicyError where it cannot be read as UTF-8."""
+    """Returns one policy file's text, of at most `most` bytes. Raises PolicyError if it cannot be read as UTF-8."""
     try:
         with open(path, "rb", opener=_of_project if project else None) as file:
             data = file.read(most + 1)
@@ -164,7 +165,8 @@ def _why(error: OSError) -> str:
 
 
 def _of_project(path: str, flags: int) -> int:
-    """A workspace may hold a pipe, at which opening never ends, or a link to a file whose text an error would show."""
+    """Opens a file of a workspace, but no link and nothing that is not a regular file: opening a pipe might never
+    return, and an error might show text of the file to which a link leads."""
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -201,8 +203,7 @@ def parse_programs(source: Source) -> Rows:
 
 
 def own_rows(sources: Sequence[Source]) -> OwnRows:
-    """Returns the rows of the person's file and of the project's, where given. Raises PolicyError with every
-    problem."""
+    """Returns the rows of the person's file and of the project's, if given. Raises PolicyError with every problem."""
     problems: list[Problem] = []
     rows: dict[bool, Rows] = {}
     for source in sources:

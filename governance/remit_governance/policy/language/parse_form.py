@@ -1,4 +1,4 @@
-"""A file's text into a checked form, and what is wrong with it in words for the person who wrote it (POL-05)."""
+"""Turns a file's text into a checked form, and says in words for the person who wrote it what is wrong (POL-05)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def parse_form(
 ) -> tuple[Document, F]:
     """Returns a file's places and its checked content. An empty file is the form's default.
 
-    `keys` says which form stands below a key, `examples` which one everywhere else: for the suggestion where a key is
-    unknown. Raises PolicyError with the problems found, of those of the form `MOST_PROBLEMS` at most.
+    `keys` says which form stands below a key, and `examples` which form stands everywhere else; they are only used to
+    suggest a known key for an unknown one. Raises PolicyError with the problems found, of which at most
+    `MOST_PROBLEMS` are pydantic's.
     """
     document = read_document(file, text, most)
     try:
@@ -43,7 +44,7 @@ def parse_form(
 
 
 def _holder(location: tuple[str | int, ...]) -> str:
-    """Returns the key below which a place is; empty for the file's own keys."""
+    """Returns the key below which a place lies; empty for the file's top-level keys."""
     return next((part for part in reversed(location[:-1]) if isinstance(part, str)), "")
 
 
@@ -51,7 +52,8 @@ Location = tuple[str | int, ...]
 
 _MISMATCH = "string_pattern_mismatch"
 _NAME = "^[A-Za-z0-9]"
-"""How the patterns of names begin, which the fix for a mismatch describes; others are shown as they are."""
+"""The beginning of the patterns of names. The fix in `FIXES` describes only these; for other patterns pydantic's
+message is shown."""
 
 FIXES: Mapping[str, str] = MappingProxyType(
     {
@@ -70,11 +72,11 @@ FIXES: Mapping[str, str] = MappingProxyType(
         "tuple_type": "write a list, such as `[a, b]`",
     }
 )
-"""What to do, by pydantic's name of the fault."""
+"""Pydantic's type of an error → what to do about it."""
 
 
 def problem_of(document: Document, error: ErrorDetails, form: type[BaseModel]) -> Problem:
-    """Returns one of pydantic's errors as a problem at its place, which is in this form."""
+    """Returns one of pydantic's errors as a problem at its place; `form` is the form that holds the place."""
     location = _written(document, error["loc"])
     name = _name(location)
     match error["type"]:
@@ -97,7 +99,7 @@ def problem_of(document: Document, error: ErrorDetails, form: type[BaseModel]) -
 
 
 def _written(document: Document, location: Location) -> Location:
-    """Returns the place as it stands in the file: one value may stand without its list."""
+    """Returns the place as it is in the file, where a single value may stand in place of a list."""
     alone = (
         location and isinstance(location[-1], int) and not isinstance(_value_at(document.value, location[:-1]), list)
     )
@@ -105,12 +107,12 @@ def _written(document: Document, location: Location) -> Location:
 
 
 def _name(location: Location) -> str:
-    """Returns the key that is meant: one value of a list is named by the list's key."""
+    """Returns the key to name for a place; for a value in a list, that is the list's key."""
     return next((part for part in reversed(location) if isinstance(part, str)), "the file")
 
 
 def _shown(document: Document, location: Location) -> str:
-    """Returns the key and its value, where that is short; of a list, which of its values."""
+    """Returns the key, with its value if that is short; for a value in a list, also which one."""
     name, value = _name(location), _value_at(document.value, location)
     written = {True: "true", False: "false"}.get(value, str(value)) if isinstance(value, bool) else str(value)
     shown = f"`{name}: {written}`" if isinstance(value, str | int | float) and len(written) <= 60 else f"`{name}`"

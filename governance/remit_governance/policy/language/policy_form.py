@@ -87,15 +87,16 @@ Size = Annotated[int, BeforeValidator(_size)]
 
 
 class Form(BaseModel):
-    """The configuration of all parts of a policy file."""
+    """The base class of all parts of a policy file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def matcher(told: str, meaning: str) -> Any:
-    """Returns a key of `match`: how its values begin in a rule's sentence, and what it means to who writes one.
+    """Returns the field of a `match` key: `told` introduces its values in a sentence about the rule, and `meaning` says
+    what the key means to a person who writes a rule.
 
-    It holds where the action's own field of that name is one of the values; what holds otherwise has a row in
+    A key holds if the action's field of that name is one of the values; a key that holds otherwise has a row in
     `matching/conditions.py`.
     """
     return Field(None, description=meaning, json_schema_extra={"told": told})
@@ -136,7 +137,7 @@ class MatchForm(Form):
         return {key: values for key, values in self if values is not None}
 
     def same(self, other: MatchForm) -> bool:
-        """Tells whether both say the same, whatever the order of their values."""
+        """Tells whether both have the same values, in any order."""
         return all(
             (a is None) == (b is None) and set(a or ()) == set(b or ())
             for a, b in zip(dict(self).values(), dict(other).values(), strict=True)
@@ -144,7 +145,7 @@ class MatchForm(Form):
 
 
 class ConstraintsForm(Form):
-    """Demands of an allow beyond its match."""
+    """What a rule that allows demands besides its match."""
 
     max_file_size: Size | None = None
     require_sandbox: Literal["L2", "code-executor", "integration-test"] | None = None
@@ -159,7 +160,8 @@ class ExamplesForm(Form):
 
 
 class RuleForm(Form):
-    """One entry of `capabilities`. `standing_answer: false` has a review asked each time, never answered in advance."""
+    """One entry of `capabilities`. With `standing_answer: false`, a review is asked each time and never answered in
+    advance."""
 
     name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
     match: MatchForm
@@ -179,13 +181,13 @@ class RedactForm(Form):
 
 
 class ExemptionForm(Form):
-    """The files of one category of work that no test can come before."""
+    """The files of one category of work that need no test first."""
 
     path_glob: Globs
 
 
 class ExemptionsForm(Form):
-    """The files of each category (FLW-05). What is left out is as it is packaged."""
+    """The files of each category (FLW-05). A category that is left out keeps its packaged files."""
 
     config_change: ExemptionForm | None = None
     type_refactor: ExemptionForm | None = None
@@ -194,16 +196,16 @@ class ExemptionsForm(Form):
 
 
 class TestFilesForm(Form):
-    """Files that are tests besides those that are for everybody, and those that are none (FLW-03)."""
+    """Files that are tests besides the usual ones, and files that are no tests (FLW-03)."""
 
     path_glob: Globs = ()
     except_: Annotated[Globs, AfterValidator(_no_exclusions), Field(alias="except")] = ()
 
 
 class IntentForm(Form):
-    """The tools that one intent opens: by name, and by the effect that a tool declares which no intent names.
+    """The tools that one intent opens: by name, and by the declared effect for tools that no intent names.
 
-    What is left out is as it is without this file.
+    A key that is left out changes nothing.
     """
 
     tools: Words | None = None

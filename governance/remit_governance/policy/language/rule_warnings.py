@@ -1,4 +1,4 @@
-"""Rules that are well-formed and yet can never do what they seem to (POL-05)."""
+"""Warnings about rules that are well-formed but can never do what they seem to do (POL-05)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remit_governance.values import CALLER_TAGS, SYSCALLS
 
 
 def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
-    """Finds what a person should know about these rules; none of it stops the policy from being used."""
+    """Yields what a person should know about these rules. The policy can be used in spite of these warnings."""
     for i, rule in enumerate(form.capabilities):
         place: Place = ("capabilities", i)
         yield from _odd_values(document, rule.name, rule.match, (*place, "match"))
@@ -53,7 +53,8 @@ def _odd_values(document: Document, name: str, form: MatchForm, place: Place) ->
 
 
 def _misspellings(document: Document, name: str, syscalls: tuple[str, ...], place: Place) -> Iterator[Problem]:
-    """Yields one that nobody knows may be another version's; one that is nearly a known one is none."""
+    """Yields a warning for each unknown syscall that resembles a known one. Other unknown syscalls get none, because
+    another version may know them."""
     whole = len(syscalls) == 1 and "except" not in place
     where = f"`{name}` can never match" if whole else f"a value of `{name}` never matches"
     for i, syscall in enumerate(syscalls):
@@ -63,7 +64,7 @@ def _misspellings(document: Document, name: str, syscalls: tuple[str, ...], plac
 
 
 def _unknown_tags(document: Document, name: str, tags: tuple[str, ...], place: Place) -> Iterator[Problem]:
-    """Yields one that no caller is ever given."""
+    """Yields a warning for each tag that no caller is ever given."""
     for i, tag in enumerate(tags):
         if tag not in CALLER_TAGS:
             fix = f"use one of: {', '.join(CALLER_TAGS)}"

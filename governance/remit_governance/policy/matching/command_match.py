@@ -1,11 +1,10 @@
-"""Whether a rule that stops a command means this one: the one matcher of policy and permissions (CMD-04).
+"""Tells whether a rule that stops commands means a given one: the one matcher of policy and permissions (CMD-04).
 
-Options are a set, whatever their order, bundles and names; the other words are a sequence. A rule that allows is not
-asked here: it means exactly its words (`starts_with`).
+Options are compared as a set, whatever their order, bundling and names; the other words are compared as a sequence. A
+rule that allows is not matched this way, because it means exactly its words (`starts_with`).
 
-Policy sees a command line as its words where they are plain, as the whole text under a shell where they are not
-(CMD-01). Commands of git that show what files held in the past are told here too: git keeps it, whatever has since been
-hidden (POL-16).
+Policy sees a command as its words if they are plain, else as one text for a shell (CMD-01). This module also finds
+commands of git that show what files held in the past, because git keeps what policy has since hidden (POL-16).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from remit_governance.policy.shell.reading import Argv
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./ \t'\"-]*", re.ASCII)
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./ -]*", re.ASCII)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-# What a shell reads as syntax where a command's name stands, and what has it read its words once more.
+# Words that a shell reads as syntax in the place of a command's name, or that make it read their arguments again.
 _SHELL = frozenset(
     {
         *("if", "then", "elif", "else", "fi", "case", "esac", "for", "while", "until", "do", "done", "in", "select"),
@@ -38,7 +37,8 @@ _SCRIPT = ("sh", "-c")
 def command_words(command: str) -> tuple[str, ...]:
     """Returns the words of a command without shell syntax, else `("sh", "-c", command)`.
 
-    So a rule for `pytest` never matches `pytest; rm -rf .`: what is not known to be plain words is a shell's business.
+    So a rule for `pytest` never matches `pytest; rm -rf .`, because a text that is not known to be plain words is left
+    to a shell.
     """
     whole = (*_SCRIPT, command)
     if not _PLAIN.fullmatch(command):
@@ -52,14 +52,14 @@ def command_words(command: str) -> tuple[str, ...]:
 
 
 def is_script(command: tuple[str, ...] | None) -> bool:
-    """Tells whether this is a text that only a shell knows the meaning of. No rule can have meant to allow it."""
+    """Tells whether this is a text for a shell, which no rule can have meant to allow."""
     return command is not None and command[:2] == _SCRIPT
 
 
 @lru_cache(maxsize=4096)
 def command_prefix(text: str) -> tuple[str, ...]:
-    """Returns the leading words a rule's `command` names. Raises ValueError where there are none, or its quotes are
-    open."""
+    """Returns the leading words that a rule's `command` names. Raises ValueError if there are none, or if a quote is
+    not closed."""
     try:
         words = tuple(text.split() if _BARE.fullmatch(text) else shlex.split(text))
     except ValueError:
@@ -92,25 +92,25 @@ _HARMLESS = frozenset(
         *("rev-parse", "rm", "shortlog", "show-ref", "status", "submodule", "symbolic-ref", "tag", "var", "version"),
     }
 )
-"""Subcommands that show names and messages, and of files no more than what they hold now."""
+"""Subcommands that show names and messages, but no content of files except their current one."""
 
 _SHOWING = (
     *("-p", "-u", "-U", "-L", "-G", "-S", "-c", "-v", "--patch", "--unified", "--cc", "--word-diff", "--diff"),
     *("--color-words", "--binary", "--full-diff", "--ext-diff", "--textconv", "--verbose", "--remerge"),
 )
 _VERBOSE = frozenset({"branch", "remote"})
-"""Of these `-v` shows names and messages only."""
+"""Subcommands for which `-v` shows only names and messages."""
 
 _BEFORE = ("--no-pager", "--paginate", "--no-optional-locks", "--literal-pathspecs", "-P", "-p", "--bare")
 
 
 def is_git(command: Sequence[str]) -> bool:
-    """Tells whether the command is git's."""
+    """Tells whether the command's program is git."""
     return bool(command) and posixpath.basename(command[0]) == "git"
 
 
 def reads_history(commands: Iterable[Sequence[str]]) -> bool:
-    """Tells whether one of the commands is git's and may show what a file held in a commit."""
+    """Tells whether one of the commands is one of git that may show what a file held in a commit."""
     return any(is_git(command) and not _is_harmless(command[1:]) for command in commands)
 
 
@@ -127,7 +127,7 @@ def _is_harmless(words: Sequence[str]) -> bool:
 
 
 class Match(IntEnum):
-    """The certainty with which a rule means a command."""
+    """How certain it is that a rule means a command."""
 
     NO = 0
     MAYBE = 1
@@ -136,13 +136,13 @@ class Match(IntEnum):
 
 @lru_cache(maxsize=4096)
 def matches_command(rule: Argv, command: Argv) -> Match:
-    """Tells whether a rule that stops the words `rule` means this command, in whatever spelling."""
+    """Tells how certain it is that a rule that stops the words `rule` means this command, in any spelling."""
     return _best(rule, command, whole=False)
 
 
 @lru_cache(maxsize=4096)
 def same_command(rule: Argv, command: Argv) -> Match:
-    """Tells whether both are one command: the same options and words, and nothing more."""
+    """Tells how certain it is that both are the same command: the same options and words, and nothing more."""
     return Match.YES if rule == command else _best(rule, command, whole=True)
 
 
@@ -167,7 +167,8 @@ def _match(rule: Argv, command: Argv, *, whole: bool) -> Match:
 
 @lru_cache(maxsize=1024)
 def _first(rule: Argv, wanted: Argv) -> tuple[Call, ...]:
-    """Reads a rule: its author writes an unknown option's value behind it, or a word; the latter is wider."""
+    """Returns the first reading of a rule. If a word follows an unknown option, it may be the option's value or a word
+    of its own; the first reading takes it as a word, which matches more commands."""
     return tuple(call for call, _ in zip(calls_of(rule, wanted), range(1), strict=False))
 
 
@@ -192,14 +193,14 @@ def _compare(wanted: Call, given: Call) -> Match:
 
 
 def _paths(wanted: Call, given: Call) -> Match:
-    """Tells whether the program and its subcommands begin with those that are wanted."""
+    """Tells whether the program and its subcommands begin with the wanted ones."""
     if any(path[: len(wanted.path)] == wanted.path for path in (given.path, given.spelled)):
         return Match.YES
     return Match.MAYBE if given.open and len(wanted.path) > 1 else Match.NO
 
 
 def _options(wanted: Call, given: Call) -> Match:
-    """Tells whether all options that are wanted are given, those with a value with that one."""
+    """Tells whether all wanted options are given, and those with a value with the same value."""
     names = wanted.options <= given.options and all(_among(option, given.unknown) for option in wanted.unknown)
     values = all(any(name == n and _same_word(value, v) for n, v in given.values) for name, value in wanted.values)
     if names and values:
@@ -208,20 +209,20 @@ def _options(wanted: Call, given: Call) -> Match:
 
 
 def _among(option: str, given: frozenset[str]) -> bool:
-    """Tells whether an option that the table does not have is given, perhaps cut short."""
+    """Tells whether an option that the program's row does not have is given, perhaps abbreviated."""
     return option in given or any(len(each) > 2 and each[:2] == "--" and option.startswith(each) for each in given)
 
 
 def _is_value(word: Operand, given: Call) -> bool:
-    """Tells whether a word of the rule, behind an unknown option, is given as that option's value (`--env=prod`)."""
+    """Tells whether a word of the rule, after an unknown option, is given as that option's value (`--env=prod`)."""
     return word.after is not None and any((word.after, spelling) in given.values for spelling in word.spellings)
 
 
 def _operands(wanted: Sequence[Operand], given: Sequence[Operand], *, apart: bool) -> Match:
-    """Tells whether the words that are wanted come in this order.
+    """Tells whether the wanted words are given in this order.
 
-    Of most programs in the table other words may stand between them; of another one they come first, where a word that
-    may be an option's value does not count, and anywhere else is not certain.
+    With `apart`, other words may stand between them. Otherwise they have to come first, though words that may be an
+    option's value are skipped; if they stand anywhere else, the match is not certain.
     """
     if _sequence(wanted, given, anywhere=apart, patterns=False):
         return Match.YES
@@ -236,7 +237,7 @@ def _sequence(wanted: Sequence[Operand], given: Sequence[Operand], *, anywhere: 
             return True
         found = {n + 1 for n in counts if _is(wanted[n], word)}
         for n in range(min(counts, default=end), end) if patterns else ():
-            # A pattern may become several words.
+            # A pattern may expand to several words.
             if (n in counts or n in found) and _may_be(wanted[n], word):
                 found.add(n + 1)
         counts = found | (counts if anywhere or word.after is not None else set[int]())
@@ -250,10 +251,10 @@ def _is(wanted: Operand, given: Operand) -> bool:
 
 
 def _may_be(wanted: Operand, given: Operand) -> bool:
-    """Tells whether a pattern may become the word."""
+    """Tells whether a given word is a pattern that may expand to the wanted word."""
     return any(WILD.search(g) and fnmatchcase(w, g) for g in given.spellings for w in wanted.spellings)
 
 
 def _same_word(one: str, other: str) -> bool:
-    """Tells whether both are one word, or one path: `build/` is `./build`."""
+    """Tells whether both are the same word or the same path: `build/` is `./build`."""
     return one == other or ("/" in one + other and normalise(one) == normalise(other))

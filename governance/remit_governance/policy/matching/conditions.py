@@ -1,4 +1,4 @@
-"""`match` and `except` compiled into predicates: keys AND, values OR (POL-07)."""
+"""Compiles `match` and `except` into predicates: every key has to hold, by any of its values (POL-07)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from remit_governance.values import Action
 
 
 def compile_match(form: MatchForm, fold_case: bool, *, stops: Match | None = None, indexed: bool = False) -> Condition:
-    """Returns a predicate that holds where every given key does.
+    """Returns a predicate that holds if every given key holds.
 
-    `stops` is for rules that deny or ask: their commands are meant in every spelling, their hosts at every port; it
-    says how certain it has to be that a command is meant. `indexed` leaves `syscall` out: the predicate is asked only
-    about actions that have been found by it.
+    `stops` is given for rules that deny or ask: they mean commands in every spelling and hosts at every port, and it is
+    how certain it has to be that a command is meant. `indexed` leaves `syscall` out, because the index then finds the
+    rule only for actions with one of its syscalls.
     """
     given = {key: values for key, values in form.given().items() if not (indexed and key == "syscall")}
     path, command, host = (given.pop(key, None) for key in ("path_glob", "command", "host"))
     conditions = [CONDITIONS.get(key, _one_of(attrgetter(key)))(values) for key, values in given.items()]
-    # The cheap ones first: most rules that are asked and do not match fail by a word.
+    # The cheap conditions come first, because most rules that do not match already fail at one of them.
     if host is not None:
         conditions.append(on_host(host, stops=stops is not None))
     if command is not None:
@@ -50,7 +50,7 @@ def _all_of(conditions: Sequence[Condition]) -> Condition:
 
 
 def any_of(conditions: Sequence[Condition]) -> Condition | None:
-    """Returns a predicate that holds where one of these does; None where there is none."""
+    """Returns a predicate that holds if one of these conditions holds; None if there are no conditions."""
     match conditions:
         case []:
             return None
@@ -70,11 +70,11 @@ def _one_of(word: Callable[[Action], object]) -> Callable[[tuple[str, ...]], Con
 
 @lru_cache(maxsize=1024)
 def on_path(globs: tuple[str, ...], fold_case: bool) -> Condition:
-    """Holds for a path in the workspace that one of the globs matches."""
+    """Makes a condition that holds for a path in the workspace that one of the globs matches."""
     matches = compile_globs(globs, fold_case)
 
     def condition(subject: Subject) -> bool:
-        # Globs speak about the workspace; what is outside it is the built-in rule's business.
+        # Globs are about the workspace; the built-in rule decides about what is outside.
         path = subject.folded if fold_case else subject.path
         return path is not None and matches(path) and not outside(path)
 
@@ -88,7 +88,8 @@ def _caller_tag(tags: tuple[str, ...]) -> Condition:
 
 @lru_cache(maxsize=1024)
 def on_command(commands: tuple[str, ...], stops: Match | None) -> Condition:
-    """Holds for these commands: in every spelling where a rule `stops` them, else exactly their first words."""
+    """Makes a condition that holds for these commands: in every spelling, at least as certain as `stops`, or if that is
+    None by exactly their first words."""
     prefixes = tuple(command_prefix(command) for command in commands)
 
     def condition(subject: Subject) -> bool:
@@ -103,7 +104,8 @@ def on_command(commands: tuple[str, ...], stops: Match | None) -> Condition:
 
 
 def on_host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
-    """Returns whether an action reaches one of these hosts; where it `stops`, one without a port at every port."""
+    """Makes a condition that holds if an action reaches one of these hosts. For a rule that `stops`, a host without a
+    port is meant at every port."""
     wanted = frozenset(map(host_and_port, hosts))
 
     def condition(subject: Subject) -> bool:
@@ -111,7 +113,7 @@ def on_host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
             return False
         name, port = host_and_port(subject.action.host)
         port = port or DEFAULT_PORT
-        # A rule without a port stops the host at every one, and allows it at the usual one.
+        # A host without a port is stopped at every port, and allowed at the default port.
         return (name, port) in wanted or ((stops or port == DEFAULT_PORT) and (name, None) in wanted)
 
     return condition
@@ -120,5 +122,5 @@ def on_host(hosts: tuple[str, ...], *, stops: bool) -> Condition:
 CONDITIONS: Mapping[str, Callable[[tuple[str, ...]], Condition]] = MappingProxyType(
     {"caller_tag": _caller_tag, "risk": _one_of(risk_of)}
 )
-"""What makes a condition of a `match` key's values, where it is not that the action's field of this name is one of
-them; `path_glob`, `command` and `host` need to know more."""
+"""`match` key → the function that makes a condition of its values. Other keys hold if the action's field of that name
+is one of the values; `path_glob`, `command` and `host` are not here, because they need more arguments."""

@@ -1,7 +1,7 @@
-"""Rules found by what an action is, so that those which cannot match cost nothing (POL-09).
+"""An index that finds rules by the fields of an action, so that rules that cannot match cost nothing (POL-09).
 
-Each rule is filed under keys of which an action that it matches has at least one. The keys only narrow the choice:
-whether a rule matches is still its condition's to say.
+Each rule is filed under keys, and every action that it matches has at least one of them. The keys only narrow the
+choice: the rule's condition still decides whether it matches.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ Key = tuple[str, str]
 """A kind and a value: `("prefix", "src")`."""
 
 KeyGroups = tuple[tuple[Key, ...], ...]
-"""For each value of a condition of a rule the keys that an action has, all of them, which that value matches."""
+"""For each value of one of a rule's conditions, the keys; an action that the value matches has all of these."""
 
 ANY: Key = ("any", "")
 OUTSIDE: Key = ("outside", "")
 ANYTHING: KeyGroups = ((ANY,),)
 
 MOST_PARTS = 12
-"""Parts of a path that a prefix counts: beyond, a path of many parts would have too many long keys."""
+"""The most parts of a prefix, because a path of many parts would otherwise have too many long keys."""
 
 _LENGTHS = (24, 12, 6, 3, 2, 1)
-"""Characters of how a part begins or ends that a table looks at: few lengths, as a path is looked up once for each."""
+"""The lengths, in characters, of the beginnings and ends of parts in a table; few, because a path is looked up for
+each."""
 
 _WILD = re.compile(r"[*?\[\]\\!#]|\s\Z")
 _BETWEEN = re.compile(r"[*?]+([^*?\[\]\\!#\s]+)[*?\[\\]")
@@ -43,8 +44,8 @@ R = TypeVar("R")
 
 
 class PathForms(NamedTuple):
-    """A path as rules look at it: in one spelling, also folded as file systems may see it; and of both, the folders
-    that it is in, from the workspace on, with itself, and its parts.
+    """A path as rules look at it: normalised (`plain`), and folded as some file systems see it. `prefixes` are, for
+    both, the folders around it from the workspace on, and the path itself; `parts` are the names in both.
     """
 
     plain: str | None = None
@@ -69,7 +70,7 @@ def forms_of_path(path: str) -> PathForms:
 
 
 def prefixes_of(path: str) -> list[str]:
-    """Returns the folders that a path is in, from the workspace on, and itself, where it has not too many parts."""
+    """Returns the folders around a path, from the workspace on, and the path itself unless it has too many parts."""
     prefixes: list[str] = []
     end = path.find("/")
     while end >= 0 and len(prefixes) < MOST_PARTS:
@@ -79,7 +80,7 @@ def prefixes_of(path: str) -> list[str]:
 
 
 class _Table(Generic[R]):
-    """Rules for one syscall: those that any action may match, by keys of paths, and by other kinds of keys."""
+    """The rules for one syscall: those that any action may match, those by keys of paths, and by other keys."""
 
     def __init__(self) -> None:
         self.always: list[R] = []
@@ -92,7 +93,7 @@ class _Table(Generic[R]):
         self.by_kind: dict[str, dict[str, list[R]]] = {}
 
     def file(self, item: R, keys: Iterable[Key]) -> None:
-        """File under each of the keys."""
+        """Files an item under each of the keys."""
         for key in dict.fromkeys(keys):
             if key == ANY:
                 self.always.append(item)
@@ -118,7 +119,7 @@ class _Table(Generic[R]):
                 return self.by_kind.setdefault(kind, {})
 
     def find(self, action: Action, path: PathForms) -> list[list[R]]:
-        """Lists of what may match."""
+        """Returns lists of the items that may match."""
         found = [self.by_prefix[prefix] for prefix in path.prefixes if prefix in self.by_prefix]
         for part in path.parts:
             if part in self.by_part:
@@ -140,8 +141,8 @@ class _Table(Generic[R]):
 
 
 class Index(Generic[R]):
-    """Rules by their keys. `entries` are an item, its syscalls (None: any) and its conditions: it is filed by
-    the one that fewest others share, and nowhere by one that has no values.
+    """Rules by their keys. Each of `entries` is an item, its syscalls (None: any) and its conditions. The item is filed
+    under the keys of the condition that the fewest others share, and nowhere if that condition has no values.
     """
 
     def __init__(self, entries: Iterable[tuple[R, Iterable[str] | None, Sequence[KeyGroups]]]) -> None:
@@ -159,7 +160,7 @@ class Index(Generic[R]):
                 self._others.file(item, keys)
 
     def find(self, action: Action, path: PathForms) -> list[list[R]]:
-        """Lists of what may match, each in the order of filing; an item may be in more than one."""
+        """Returns lists of the items that may match, each in the order of filing; an item may be in more than one."""
         return self._tables.get(action.syscall, self._others).find(action, path)
 
 
@@ -173,19 +174,19 @@ def _most_telling(conditions: Sequence[KeyGroups], uses: Mapping[Key, int]) -> S
 
 
 def keys_of_match(match: MatchForm, fold_case: bool) -> tuple[KeyGroups, ...]:
-    """Returns the conditions by any of which a rule with this `match` may be filed; at least one."""
+    """Returns the keys of each condition under which a rule with this `match` may be filed; at least one condition."""
     given = {name: values for name, values in match if values is not None}
     return tuple(_KEYS_OF[name](values, fold_case) for name, values in given.items() if name in _KEYS_OF) or (ANYTHING,)
 
 
 def keys_of_globs(globs: Iterable[str], fold_case: bool) -> KeyGroups:
-    """Returns the keys of each glob that includes; what an excluding one takes away does not matter here."""
+    """Returns the keys of each glob that includes; globs with `!` only take paths away, so they need no keys."""
     return tuple(tuple(_keys_of_glob(fold(glob) if fold_case else glob)) for glob in globs if not glob.startswith("!"))
 
 
 def _keys_of_glob(glob: str) -> Iterator[Key]:
-    """Yields what a path has that the glob matches: a folder that it is in, and in any place of it parts of these
-    names, beginnings and ends.
+    """Yields keys that every path has that the glob matches: a folder around it, and names, beginnings and ends of its
+    parts at any place.
     """
     parts = glob.strip("/").split("/")
     literal = [not _WILD.search(part) and bool(part) for part in parts]
@@ -203,8 +204,8 @@ def _keys_of_glob(glob: str) -> Iterator[Key]:
 
 
 def _edges(part: str) -> Iterator[Key]:
-    """Yields how a part with wildcards begins and ends, or what is between them. A blank at its end may be none, as in
-    `.gitignore`.
+    """Yields the beginning and end of a part with wildcards, or the text between them. A blank at the end is not used,
+    because `.gitignore` may drop it.
     """
     edges = _EDGES.fullmatch(part)
     if edges is None:
@@ -219,7 +220,7 @@ def _edges(part: str) -> Iterator[Key]:
 
 
 def _cut(key: Key) -> Key:
-    """Returns the key under which a table has it: of a beginning or an end one of few lengths."""
+    """Returns the key as a table has it: a beginning or an end is cut to one of `_LENGTHS`."""
     kind, value = key
     length = next((each for each in _LENGTHS if each <= len(value)), 0)
     match kind:
@@ -232,7 +233,7 @@ def _cut(key: Key) -> Key:
 
 
 def _programs(command: tuple[str, ...]) -> Iterable[str]:
-    """Returns the programs that a command is one of, by their one name each."""
+    """Returns the main names of the programs that a command may stand for."""
     return dict.fromkeys(form[0] for form in forms_of(command) if form)
 
 
@@ -258,7 +259,7 @@ _KEYS_OF: Mapping[str, Callable[[Sequence[str], bool], KeyGroups]] = MappingProx
         **{kind: _keys_of_words(kind) for kind in ("tool", "caller_tag", "intent", "state", "mode")},
     }
 )
-"""What makes keys of a `match` key's values, the most telling kinds first."""
+"""`match` key → the function that makes index keys of its values."""
 
 VALUES: Mapping[str, Callable[[Action], Iterable[str]]] = MappingProxyType(
     {
@@ -271,4 +272,4 @@ VALUES: Mapping[str, Callable[[Action], Iterable[str]]] = MappingProxyType(
         "tool": lambda action: () if action.tool is None else (action.tool,),
     }
 )
-"""What an action has of each kind of key that is not about its path."""
+"""Kind of key → the function that returns an action's values of it, for kinds that are not about its path."""

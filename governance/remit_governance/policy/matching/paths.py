@@ -1,8 +1,8 @@
-"""Every spelling of a path brought to one (FILE-01), and the globs of a rule, several matched at once (POL-08).
+"""Normalises paths, so that each has one spelling (FILE-01), and matches the globs of a rule, several at once (POL-08).
 
-Globs are as in `.gitignore`, matched in time proportional to their length and the path's, whoever wrote them: pathspec
-translates a glob into a regular expression and RE2, which has no backtracking, matches it. Globs come with a project,
-and nobody vouches for them.
+Globs are as in `.gitignore`. A match takes time proportional to the lengths of the globs and of the path: pathspec
+translates a glob into a regular expression and RE2, which does not backtrack, matches it. That is necessary because
+globs also come with a project and cannot be trusted.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 PathMatcher = Callable[[str], bool]
 
 MAX_GLOB_CHARS = 512
-"""Characters of one glob."""
+"""The most characters of one glob."""
 
 _CHUNK_CHARS = 8_000
-"""Characters of one compiled expression: what RE2 keeps of a larger one no longer fits its memory."""
+"""The most characters of one compiled expression; the states of a larger one no longer fit into RE2's memory."""
 
 _EVERYTHING = "."
-"""What pathspec makes of `**`."""
+"""The expression that pathspec makes of `**`."""
 
 _SELF_OR_BELOW = "(?:(?:/)|$)"
 _NEGATED = re.compile(r"(?<!\\)\[\^")
@@ -36,38 +36,37 @@ _re2 = cast("Any", re2)
 
 
 def escape_glob(text: str) -> str:
-    """Returns a glob that stands for this text alone."""
-    # A space at the end of a glob would be dropped.
+    """Returns a glob that matches this text alone."""
+    # Spaces are escaped, because one at the end of a glob would be dropped.
     escaped: str = GitIgnoreSpecPattern.escape(text)
     return escaped.replace(" ", "\\ ")
 
 
 def glob_expression(glob: str, *, below: bool = True) -> str | None:
-    """Returns the regular expression, in RE2's syntax, for the paths that a glob stands for; None where there are none.
+    """Returns the regular expression, in RE2's syntax, for the paths that a glob matches; None if it matches none.
 
-    With `below` a folder that the glob names stands for everything in it, as in `.gitignore`; without it only the path
-    itself counts.
+    With `below`, a glob that names a folder also matches everything in it, as in `.gitignore`; without it, only the
+    path itself.
     """
     try:
-        # Half a character can be in no expression: it stands for any one.
+        # An expression cannot hold a lone surrogate, so `?` stands for it.
         translated, _ = GitIgnoreSpecPattern.pattern_to_regex(_encode(glob).decode())
     except ValueError:
         return None
     if translated is None:
         return None
     expression = _NAMED_GROUP.sub("(?:", translated if translated.startswith("^") else f".*{translated}")
-    # No wildcard but `**` stands for a slash, which pathspec forgets of `[!a]`.
+    # Only `**` may match a slash, but pathspec lets `[!a]` match one too.
     expression = _NEGATED.sub("[^/", expression)
     if not below:
-        # What names a folder ends with its slash, and stands for what is in it.
+        # The expression of a glob that names a folder ends with a slash, and matches the paths in that folder.
         named = expression.endswith(_SELF_OR_BELOW) or translated == _EVERYTHING
         expression = f"{expression.removesuffix(_SELF_OR_BELOW)}$" if named else f"{expression}.+$"
     return expression if _compile(expression) is not None else None
 
 
 def match_any(expressions: Iterable[str]) -> PathMatcher | None:
-    """Returns a matcher of paths that one of the expressions matches from the path's beginning on; None where there are
-    none.
+    """Returns a matcher for paths that one of the expressions matches from the beginning; None if there are none.
 
     The expressions are those of `glob_expression`.
     """
@@ -87,7 +86,7 @@ def match_any(expressions: Iterable[str]) -> PathMatcher | None:
 
 
 def _chunks(expressions: Iterable[str]) -> Iterable[str]:
-    """Alternatives of as many expressions as fit into one."""
+    """Yields expressions, each of which joins as many of the given ones as fit into it."""
     parts: list[str] = []
     size = 0
     for expression in expressions:
@@ -101,11 +100,11 @@ def _chunks(expressions: Iterable[str]) -> Iterable[str]:
 
 
 def _compile(expression: str) -> Any:
-    """Returns none where RE2 takes it for no expression, as with a range that ends before it begins."""
+    """Returns the compiled expression, or None if RE2 refuses it, as with a range that ends before it begins."""
     options = _re2.Options()
     options.log_errors = False
     options.never_capture = True
-    # A line feed in a name must not hide what follows it.
+    # A dot also matches a line feed, so that a line feed in a name does not hide the text after it.
     options.dot_nl = True
     try:
         return _re2.compile(expression.encode(), options)
@@ -114,7 +113,7 @@ def _compile(expression: str) -> Any:
 
 
 def _encode(text: str) -> bytes:
-    """As UTF-8, with `?` for half a character: RE2 lets no wildcard stand for a byte that is no text."""
+    """Returns the text as UTF-8 with `?` for lone surrogates, because RE2's wildcards match no invalid bytes."""
     return text.encode(errors="replace")
 
 
@@ -124,14 +123,14 @@ FOLDS_CASE = sys.platform == "darwin"
 
 @lru_cache(maxsize=4096)
 def normalise(path: str) -> str:
-    """Returns the path without `.`, `..` and doubled slashes, in NFC. What leaves the workspace starts with `..` or
-    `/`."""
+    """Returns the path without `.`, `..` and doubled slashes, in NFC. A path that leaves the workspace starts with `..`
+    or `/`."""
     if not path:
         return "."
     # Most paths are normal already: no part is empty or begins with a dot.
     neat = path[0] not in "/." and path[-1] != "/" and "//" not in path and "/." not in path
     plain = path if neat else posixpath.normpath(path)
-    # POSIX lets `//` at the front mean something else; here it is the root.
+    # POSIX lets a leading `//` mean something else; here it is the root.
     plain = "/" + plain.lstrip("/") if plain.startswith("/") else plain
     return plain if plain.isascii() else unicodedata.normalize("NFC", plain)
 
@@ -143,8 +142,8 @@ def outside(normalised: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def fold(path: str) -> str:
-    """Returns the path as a file system sees it that ignores case, Unicode forms and invisible characters, as macOS's
-    do."""
+    """Returns the path as a file system sees it that ignores case, Unicode forms and invisible characters, like those
+    of macOS."""
     if path.isascii():
         return path.lower()
     drawn = "".join(c for c in path if unicodedata.category(c) != "Cf")
@@ -159,7 +158,7 @@ _PLAIN = (_PLAIN_NAME, _PLAIN_SUFFIX, _PLAIN_FOLDER, _PLAIN_PATH)
 
 
 def glob_fault(glob: str) -> str | None:
-    """Returns why this glob can never match, or None. Paths are normalised before they are matched."""
+    """Returns why this glob can never match, or None if it can. Paths are normalised before they are matched."""
     body = glob.removeprefix("!")
     if not body.strip():
         return "it is empty"
@@ -181,7 +180,7 @@ def is_plain(glob: str) -> bool:
 
 
 def wild_chars(globs: Iterable[str]) -> int:
-    """Characters of those of the globs that take an expression: what a look at a path costs is in proportion."""
+    """Counts the characters of the globs that need an expression; the time to match a path is proportional to that."""
     return sum(len(glob) for glob in globs if not is_plain(glob))
 
 
@@ -190,8 +189,8 @@ def compile_globs(globs: Sequence[str], fold_case: bool = False) -> PathMatcher:
     """Returns a matcher for normalised paths relative to the workspace: any glob matches and no `!glob` does.
 
     Unlike in `.gitignore` the order does not count: an exclusion always wins. With `fold_case` the globs are folded,
-    and the paths have to be folded by the caller. `globs` must be hashable. A glob that `glob_fault` names matches
-    nothing. Nothing is compiled before the first path: of all rules that there are most processes ask few.
+    and the paths have to be folded by the caller. `globs` must be hashable. A glob for which `glob_fault` has a reason
+    matches nothing. Nothing is compiled before the first path, because most processes ask only few of the rules.
     """
 
     @cache
@@ -215,7 +214,8 @@ def _compile_now(globs: Sequence[str], fold_case: bool) -> PathMatcher:
 
 
 def _any_of(globs: list[str]) -> PathMatcher:
-    """Plain names, endings and folders need no expression: most globs are such, and most of the time would go there."""
+    """Returns a matcher. Plain names, suffixes, folders and paths, which most globs are, need no expression, because
+    matching expressions would take most of the time."""
     names = frozenset(m[1] for g in globs if (m := _PLAIN_NAME.fullmatch(g)))
     suffixes = tuple(m[1] for g in globs if (m := _PLAIN_SUFFIX.fullmatch(g)))
     paths = frozenset(g for g in globs if _PLAIN_PATH.fullmatch(g))

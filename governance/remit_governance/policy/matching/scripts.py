@@ -1,4 +1,4 @@
-"""A command line as the actions it comes down to: each command, each file it writes or reads (CMD-01)."""
+"""Takes a command line apart into actions: each command, and each file that it writes or reads (CMD-01)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108  names in the sandbox
 class Parts:
     """The parts of a command line.
 
-    Each of `actions` is judged, and the strictest decision counts; each of `shadows` (wrappers, other spellings of a
-    program) only where a rule denies it; each of `suspects` is asked about where a rule denies it, as nobody knows
-    whether it is run; `doubts` say why a person has to look, whatever was decided.
+    Each of `actions` is judged, and the strictest decision counts. Each of `shadows` (wrappers, other spellings of a
+    program) counts only if a rule denies it. If a rule denies one of `suspects`, a person is asked, because it is not
+    known whether it runs. `doubts` say why a person has to look, whatever was decided.
     """
 
     actions: tuple[Action, ...]
@@ -29,7 +29,7 @@ class Parts:
 
 
 def parts_of(action: Action) -> Parts:
-    """Returns the parts of an action with a `script`; never none."""
+    """Returns the parts of an action with a `script`; there is always at least one action."""
     assert action.script is not None
     reading = read_script(action.script)
     whole = replace(action, script=None)
@@ -43,7 +43,7 @@ def parts_of(action: Action) -> Parts:
         if not (syscall == "fs.write" and in_scratch(path))
     ]
     if not runs:
-        # Nothing certain is run: the line as such is the action, which no rule for a program matches.
+        # No known command runs, so the whole line is the action, which no rule for a program matches.
         runs = [replace(whole, command=("sh", "-c", action.script))]
     shadows = [replace(whole, command=argv, path=None) for argv in (*reading.wrappers, *(own if programs else ()))]
     suspects = [replace(whole, command=argv, path=None) for argv in reading.suspects]
@@ -51,9 +51,7 @@ def parts_of(action: Action) -> Parts:
 
 
 def in_scratch(path: str) -> bool:
-    """Tells whether a path is a command's own, gone with it: each has such folders to itself, and no other is
-    written.
-    """
+    """Tells whether a path is in a scratch folder. Each command has its own, which are gone after it."""
     return f"{normalise(path)}/".startswith(SCRATCH)
 
 

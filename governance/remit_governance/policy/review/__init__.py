@@ -1,1 +1,1 @@
-"""Policies looked at and changed: listed, tested, replayed, updated."""
+"""Lists, tests, replays and updates policies."""

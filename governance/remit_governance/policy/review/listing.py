@@ -1,11 +1,11 @@
-"""What is in force, as a list. Pure.
+"""Lists what is in force. Pure.
 
-All rules, each with what it says in a line, and those that can never have their way (POL-10); and what is known of
-programs, as JSON: the list, and all that the rows of one say (CMD-08, CMD-10).
+It lists all rules, each with its match in one line, and marks those that can never take effect (POL-10). It also lists
+what is known about programs, as JSON: their names, and all that the rows of one program say (CMD-08, CMD-10).
 
-Whether one `match` takes in all that another does is told as far as that can be proved from their text; "no" means
-that it is not proved. What is proved: a key that is left out takes in every value; equal values; of globs also `**`,
-a plain folder (`src/**`) and a plain name (`.env`) over what lies below; of commands their first words.
+Whether one `match` covers another is told only as far as their text proves it; "no" means that it is not proved. A
+missing key covers every value, and a value covers an equal one. A glob `**`, a plain folder (`src/**`) or a plain name
+(`.env`) covers what lies below it, and a command covers commands that begin with its words.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _VERDICTS: Mapping[str, Verdict] = {verdict.word: verdict for verdict in Verdict
 
 @dataclass(frozen=True, slots=True)
 class ListedRule:
-    """One rule as a person reads it. `project` is whether it came with the workspace; `dead` says why it can never do
-    what it seems to, `shadowed_by` names a stricter rule that speaks wherever this one does."""
+    """One rule as a person reads it. `project` tells whether it came with the workspace, `dead` says why it can never
+    do what it seems to do, and `shadowed_by` names a stricter rule that applies wherever this one does."""
 
     name: str
     layer: str
@@ -58,7 +58,7 @@ class _Written:
 
 
 def list_rules(sources: Sequence[Source]) -> tuple[ListedRule, ...]:
-    """Returns the built-in rules, then those of the files in their order. Raises PolicyError where a file is no
+    """Returns the built-in rules, then those of the files in their order. Raises PolicyError if a file is not a
     policy."""
     written = [rule for source in sources for rule in _written(source)]
     builtin = [ListedRule(rule.name, "builtin", rule.verdict.word, rule.reason) for rule in BUILTIN.rules]
@@ -66,7 +66,7 @@ def list_rules(sources: Sequence[Source]) -> tuple[ListedRule, ...]:
 
 
 def match_line(form: RuleForm) -> str:
-    """Says in one line what a rule matches: `syscall fs.write, path_glob src/** or tests/**, except …`."""
+    """Says in one line what a rule matches, such as `syscall fs.write, path_glob src/** or tests/**, except …`."""
     return f"{_describe(form.match)}{''.join(f', except {_describe(item)}' for item in form.except_)}"
 
 
@@ -105,19 +105,20 @@ def _shadow(form: RuleForm, others: Sequence[_Written]) -> str | None:
 
 
 def _shadows(other: _Written, form: RuleForm) -> bool:
-    """A project's review is left out: it needs the allow that it turns into a question."""
+    """Tells whether the other rule is stricter and applies wherever this one does. A project's review does not count,
+    because it has no effect without an allow."""
     stricter = _VERDICTS[other.form.action] > _VERDICTS[form.action]
     grants = other.form.action == "deny" or not other.source.project
     return stricter and grants and _excepts_less(other.form, form) and covers(other.form.match, form.match)
 
 
 def _excepts_less(wide: RuleForm, narrow: RuleForm) -> bool:
-    """Tells whether the wide rule leaves out nothing but what the narrow one leaves out as well."""
+    """Tells whether the wide rule excepts only what the narrow one excepts as well."""
     return all(any(mine.same(item) for mine in narrow.except_) for item in wide.except_)
 
 
 def _builtin_shadow(form: RuleForm) -> str | None:
-    """Returns the built-in deny that refuses every write this rule is about."""
+    """Returns the built-in rule that denies every write that this rule is about, or None."""
     syscalls, globs = form.match.syscall, form.match.path_glob
     if not syscalls or not globs or not all(s.startswith("fs.") and s not in READING for s in syscalls):
         return None
@@ -131,13 +132,13 @@ _FOLDER = re.compile(r"((?:[A-Za-z0-9_.-]+/)+)\*\*", re.ASCII)
 
 
 def covers(wide: MatchForm, narrow: MatchForm) -> bool:
-    """Tells whether every action that `narrow` matches is one that `wide`, of a rule that stops, matches too."""
+    """Tells whether `wide`, the match of a rule that stops, provably matches every action that `narrow` matches."""
     asked, given = wide.given(), narrow.given()
     return all(key in given and _COVERS.get(key, _among)(values, given[key]) for key, values in asked.items())
 
 
 def globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """Tells whether every path that some of `narrow` match is one that `wide` do; `!` takes out again."""
+    """Tells whether the globs in `wide` provably match every path that those in `narrow` match; `!` excludes paths."""
     kept = {glob for glob in narrow if glob.startswith("!")}
     if any(glob.startswith("!") and glob not in kept for glob in wide):
         return False
@@ -145,7 +146,7 @@ def globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def folded_globs_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """Returns the same for globs that are matched folded, as the built-in rules' are."""
+    """Tells the same for globs that are matched folded, like those of the built-in rules."""
     return globs_cover([fold(glob) for glob in wide], [fold(glob) for glob in narrow])
 
 
@@ -154,7 +155,7 @@ def _among(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def _hosts_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
-    """Returns a rule that stops a host without a port stops it at every one."""
+    """Tells whether a rule that stops the `wide` hosts stops the `narrow` ones; no port means every port."""
     known = set(map(host_and_port, wide))
     return all((name, port) in known or (name, None) in known for name, port in map(host_and_port, narrow))
 
@@ -170,7 +171,7 @@ def _glob_covers(wide: str, narrow: str) -> bool:
     if _PLAIN.fullmatch(wide):
         return wide in parts
     folder = _FOLDER.fullmatch(wide)
-    # `src/` alone means a folder of that name anywhere; with something behind the slash it is anchored.
+    # `src/` alone means a folder of that name anywhere; with more after the slash the glob is anchored.
     return folder is not None and len(narrow) > len(folder[1]) and narrow.startswith(folder[1])
 
 
@@ -180,7 +181,7 @@ def _commands_cover(wide: Sequence[str], narrow: Sequence[str]) -> bool:
 
 
 def _prefix_covers(wide: tuple[str, ...], narrow: tuple[str, ...]) -> bool:
-    # The first words of a command that is another name of a second one say nothing of the second.
+    # If a command is another name for a second command, its first words prove nothing about the second.
     return narrow[: len(wide)] == wide and (wide == narrow or len(forms_of(narrow)) == 1)
 
 
@@ -188,17 +189,17 @@ _COVERS = {"path_glob": globs_cover, "command": _commands_cover, "host": _hosts_
 
 
 def known_names(own: OwnRows) -> tuple[str, ...]:
-    """Returns the programs that have a row, in the order of their names."""
+    """Returns the names of the programs that have a row, sorted."""
     return tuple(sorted({*packaged_names(), *own.person, *own.project}))
 
 
 def like(name: str, own: OwnRows) -> str | None:
-    """Returns a program that may have been meant."""
+    """Returns the known program with the most similar name, or None if none is similar."""
     return next(iter(difflib.get_close_matches(name, known_names(own), n=1)), None)
 
 
 def describe_program(name: str, own: OwnRows) -> dict[str, Json]:
-    """`{name, rows}`: each row of a program, the strongest last; none where nothing is known."""
+    """Returns `{name, rows}` with each row of a program: Remit's, the person's, the project's. There may be none."""
     rows: list[Json] = [{"from": source, **_describe_row(row)} for source, row in _rows(name, own)]
     return {"name": name, "rows": rows}
 

@@ -1,5 +1,5 @@
-"""Policies tried: calls of the audit log judged anew, as another policy would have (POL-13), and rules on their own
-examples (POL-06). Pure.
+"""Tries policies: judges calls of the audit log again by another policy (POL-13), and tests rules on their own examples
+(POL-06). Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
 LAST = 100
-"""How many calls are replayed where nobody says otherwise."""
+"""The number of calls that are replayed by default."""
 
 UNASKED = "refused before policy was asked"
 OPENED = "of these, refused by the gate, which would let it on now"
@@ -33,7 +33,7 @@ _WAS = {
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A call whose record can be judged anew."""
+    """A call whose record can be judged again."""
 
     record: AuditRecord
     actions: tuple[Action, ...]
@@ -42,9 +42,9 @@ class PastCall:
 
 @dataclass(frozen=True, slots=True)
 class PastCalls:
-    """Calls, oldest first, and how many lay among them that cannot be judged anew, by why.
+    """Calls, oldest first, and the numbers of calls among them that cannot be judged again, by the reason.
 
-    `unasked` are those of them that were refused before policy was asked.
+    `unasked` are the records of those that were refused before policy was asked.
     """
 
     calls: tuple[PastCall, ...] = ()
@@ -54,20 +54,20 @@ class PastCalls:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One call about which the policy would now say something else."""
+    """One call on which the policy would now decide otherwise."""
 
     call: PastCall
     now: Decision
 
     @property
     def breaking(self) -> bool:
-        """Tells whether what was allowed would be denied."""
+        """Whether the call was allowed and would now be denied."""
         return self.call.was is Verdict.ALLOW and self.now.verdict is Verdict.DENY
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The outcome of a replay: how many were judged, which verdicts changed, what was skipped and why."""
+    """The outcome of a replay: how many calls were judged, which verdicts changed, and how many calls were skipped."""
 
     judged: int
     changes: tuple[Change, ...]
@@ -80,7 +80,7 @@ class Replay:
 
 
 def past_calls(newest_first: Iterable[AuditRecord], last: int = LAST) -> PastCalls:
-    """Returns the last calls that can be judged anew, of records that announce calls. Nothing is read beyond them."""
+    """Returns the last calls that can be judged again, of records that announce calls. No further records are read."""
     found: list[PastCall] = []
     skipped: Counter[str] = Counter()
     unasked: list[AuditRecord] = []
@@ -97,7 +97,7 @@ def past_calls(newest_first: Iterable[AuditRecord], last: int = LAST) -> PastCal
 
 
 def past_call(record: AuditRecord) -> PastCall | str:
-    """Returns the call that a record announces, or why it cannot be judged anew."""
+    """Returns the call that a record announces, or why it cannot be judged again."""
     was = _WAS.get(record.event.policy_decision or "")
     if was is None:
         return UNASKED
@@ -109,7 +109,7 @@ def past_call(record: AuditRecord) -> PastCall | str:
 
 
 def replay(policy: Policy, past: PastCalls) -> Replay:
-    """Judge the calls by this policy; only verdicts count, not the rules behind them."""
+    """Judges the calls by this policy. Only a changed verdict is a change, not a changed rule behind it."""
     changes = (Change(call, judge_again(policy, call.actions)) for call in past.calls)
     opened = sum(_opens(policy, record) for record in past.unasked)
     skipped = dict(past.skipped) | ({OPENED: opened} if opened else {})
@@ -117,22 +117,23 @@ def replay(policy: Policy, past: PastCalls) -> Replay:
 
 
 def _opens(policy: Policy, record: AuditRecord) -> bool:
-    """Tells whether a call that the gate refused would reach policy now."""
+    """Tells whether the gate refused a call and would pass it now."""
     tool, intent = record.event.tool_name, record.event.intent
     was_closed = intent is not None and tool is not None and gate(IntentState(intent), tool) is not None
     return was_closed and gate(IntentState(intent), tool or "", policy.matrix) is None
 
 
 def judge_again(policy: Policy, actions: Sequence[Action]) -> Decision:
-    """Returns the decision about all parts of a call, at least one: the strictest, the gate's before any."""
+    """Returns the decision on all actions of a call, of which there is at least one: the gate's deny if there is one,
+    else the strictest decision."""
     closed = (refusal for action in actions if (refusal := gate_decision(policy, action)) is not None)
     return next(closed, None) or strictest(evaluate(policy, action) for action in actions)
 
 
 def gate_decision(policy: Policy, action: Action) -> Decision | None:
-    """Returns the deny of the gate where the action's tool does not belong to its intent, None where it does.
+    """Returns the gate's deny if the action's intent does not open its tool, else None.
 
-    Tools that a person has added are let on: their effect is in no record.
+    Tools that a person has added always pass, because their effect is not in the records.
     """
     if (
         action.intent is None
@@ -158,12 +159,12 @@ class RuleTest:
 
     @property
     def passed(self) -> int:
-        """Counts the examples that it takes as they say."""
+        """The number of examples that passed."""
         return self.examples - len(self.failures)
 
 
 def rule_tests(source: Source, fold_case: bool = False) -> Iterator[RuleTest]:
-    """Yields every rule of a file against its examples. Raises PolicyError where the file cannot be read as a
+    """Yields the outcome of each rule of a file on its examples. Raises PolicyError if the file cannot be read as a
     policy."""
     document, form = parse_policy(source.file, source.text)
     for i, entry in enumerate(form.capabilities):

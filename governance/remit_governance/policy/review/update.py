@@ -1,6 +1,6 @@
-"""A proposed change of a policy file, as a value: what would change, and what a person has to say to it (POL-12). Pure.
+"""A proposed change of a policy file, as a value: what would change, and how a person has to confirm it (POL-12). Pure.
 
-Besides rules it may change the intent matrix, which files are tests, and which need none first (POL-20).
+Besides rules it may change the intent matrix, which files are tests, and which files need no test first (POL-20).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from remit_governance.workflow.test_files import CATEGORIES
 SYSCALL = "policy.update"
 
 MANY_BREAKING = 5
-"""Up to so many breaking changes a yes is enough; above, the phrase has to be given."""
+"""The most breaking changes for which a yes is enough; for more, the person has to give the phrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A new text (`after`) for the policy file `target`, which holds `before` (None: it is not there).
+    """A new text (`after`) for the policy file `target`, which now holds `before` (None: there is no such file).
 
-    `policy` is what would then be in force, `replay` what it says of past calls, and `settings` what it changes besides
-    rules.
+    `policy` is the policy that would then be in force, `replay` its replay of past calls, and `settings` the changes
+    besides rules.
     """
 
     target: str
@@ -39,17 +39,17 @@ class Proposal:
 
     @property
     def changes(self) -> bool:
-        """Tells whether the file would hold anything else than now."""
+        """Whether the content of the file would change."""
         return self.before != self.after
 
     @property
     def needs_phrase(self) -> bool:
-        """Tells whether a plain yes is too little."""
+        """Whether a plain yes is not enough."""
         return len(self.replay.breaking) > MANY_BREAKING
 
     @property
     def phrase(self) -> str:
-        """Makes the phrase that confirms exactly this: other texts, another file or other breaking changes have
+        """The phrase that confirms exactly this proposal: other texts, another file or other breaking changes have
         another phrase.
         """
         bound = {
@@ -68,17 +68,19 @@ class Proposal:
 
 
 def update_action(path: str | None) -> Action:
-    """Returns the change of a policy file as policy judges it. `path` is the file's in the workspace, None outside."""
+    """Returns the action of changing a policy file. `path` is the file's path in the workspace, or None if it is
+    outside."""
     return Action(SYSCALL, path, tool="policy_update", caller_tags=frozenset({"human", "core_plugin"}))
 
 
 def row_difference(intent: Intent, before: Matrix, after: Matrix) -> str:
-    """Returns what an intent opens now and did not, and the other way round; an empty text where nothing changed."""
+    """Returns what an intent opens after the change and did not before, and the reverse; an empty text if nothing
+    changed."""
     return _difference(_opened(intent, before), _opened(intent, after))
 
 
 def changed_settings(before: Policy, after: Policy) -> tuple[str, ...]:
-    """Returns a line for each change, none where the two say the same."""
+    """Returns a line for each setting besides rules in which the two policies differ."""
     return tuple(_changes(before, after))
 
 

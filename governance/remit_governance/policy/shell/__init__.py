@@ -1,4 +1,5 @@
 """Command lines read as trees of simple commands (CMD-01).
 
-`read_script` is the door. What it cannot know for certain it says, and what is not certain is never allowed by itself.
+`read_script` is the entry point. It returns a doubt for everything that is not certain, and a command line with a doubt
+is never allowed without a person's review.
 """

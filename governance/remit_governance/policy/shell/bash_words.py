@@ -1,4 +1,5 @@
-"""What of a command line only bash understands: where no bash runs it, it is refused by its name (CMD-07)."""
+"""Finds the parts of a command line that only bash understands. If no bash would run the line, it is refused with these
+parts named (CMD-07)."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _EXPANSION = re.compile(r"\$\{(?:!|\w+(?:[\^,/@]|:[^-+=?]))")
 
 
 def bash_words(script: str) -> tuple[str, ...]:
-    """Returns the words in it that are known to mean something else to other shells, or nothing, each once, as it is
-    written. Never raises. A line that is too long to be read has none: it is asked about as it is (CMD-06).
+    """Returns the words of a script that other shells are known to read differently or not at all, each once, as
+    written. Never raises. For a line that is too long to be read there are none; that line has a doubt anyway (CMD-06).
     """
     plain = without_here_documents(script) if len(script) <= MOST_CHARACTERS else None
     text = script if plain is None else plain
@@ -45,7 +46,7 @@ def _words_in(root: Node) -> Iterator[str]:
         elif not node.is_named and node.type in _TOKENS:
             yield node.type
         elif node.type in {"command", "declaration_command"}:
-            words = text.split() or [""]  # of a line that is broken off, a command may have none
+            words = text.split() or [""]  # a command of an incomplete line may have no words
             if words[0] in _COMMANDS:
                 yield words[0]
             yield from (f"{name} {word}" for name, word in sorted(_OPTIONS) if words[0] == name and word in words[1:])

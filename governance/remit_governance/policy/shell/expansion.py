@@ -1,6 +1,6 @@
-"""Words that are known only when they run, and the programs in which they do no harm (CMD-02).
+"""Words that are known only when the line runs (vague words), and the programs for which they are harmless (CMD-02).
 
-A word that may become the program, an option that matters, or a file that is written, stays a doubt.
+A vague word that may become the program, an important option or a file that is written remains a doubt.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from remit_governance.policy.shell.words import Word
 from remit_governance.policy.shell.wrappers import Layers
 
 _INERT = frozenset({"echo", "basename", "dirname", "true", ":"})
-"""Programs that do nothing with their arguments but show them, whatever these are."""
+"""Programs that do nothing with their arguments but show them."""
 _READ_PLACES = frozenset({"file", "find", "jq", "rg", "tree", "shellcheck"})
-"""Programs beside those that take any word to which a folder or a name, which begins with no dash, is read."""
+"""Further programs that only read the file or folder that a vague word names, because such a word begins with no
+dash."""
 _LOOKS = frozenset({"-n", "-z", "-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x"})
 _COMPARES = frozenset({"=", "!=", "=="})
 _RECKONS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _TAKES_COUNT = frozenset({"-j", "--jobs", "-n", "--parallel", "--workers", "--threads"})
 _TEXT_FORMAT = re.compile(r"(?!-)(?:[^%]|%%|%-?\d*s)+")
-"""A format that takes text alone: for numbers, some shells reckon."""
+"""A format of `printf` for text alone; for a number some shells would evaluate the argument as an expression."""
 _TALKS = frozenset({"commit", "merge", "notes", "stash", "tag"})
 _BEFORE_MESSAGES = frozenset({"-a", "-q", "-m", "--message", "--amend", "--allow-empty", "--no-ff", "-u"})
 
 
 def unclear(words: Sequence[Word], layers: Layers) -> Iterator[str]:
-    """Yields why each word of a command that is vague is not harmless where it stands."""
+    """Yields, for each vague word of a command that is not harmless in its place, why it is not known."""
     if not any(word.vague for word in words):
         return
     plain = layers.commands == [tuple(words)] and not (layers.wrappers or layers.scripts)
@@ -40,7 +41,7 @@ def unclear(words: Sequence[Word], layers: Layers) -> Iterator[str]:
 
 
 def _taken(words: Sequence[Word], at: int) -> bool:
-    """Returns whether this word may be what it will."""
+    """Returns whether this word is harmless, whatever it becomes."""
     program, word = posixpath.basename(words[0].text), words[at]
     if at == 0 or program in _INERT:
         return at > 0
@@ -54,7 +55,7 @@ def _taken(words: Sequence[Word], at: int) -> bool:
 
 
 def _takes(words: Sequence[Word], at: int, program: str) -> bool:
-    """Returns whether a program takes a number or a place, which begins with no dash, wherever this word stands."""
+    """Returns whether a number or a place, neither of which begins with a dash, is harmless for the program here."""
     word = words[at]
     if word.vague == "number":
         return takes_any_file(program) or word.text.startswith("-") or words[at - 1].text in _TAKES_COUNT
@@ -64,12 +65,13 @@ def _takes(words: Sequence[Word], at: int, program: str) -> bool:
 
 
 def _only_reads(words: Sequence[Word], at: int) -> bool:
-    """Returns whether a word that begins with no dash is an operand of a subcommand of git that only reads."""
+    """Returns whether the word is an operand of a subcommand of git that only reads; the word begins with no dash."""
     return at > 1 and words[1].text[:1] != "-" and effect_of(tuple(word.text for word in words)) == "reads"
 
 
 def _tests(words: Sequence[Word]) -> bool:
-    """Returns whether it is certain which word is the operator, and that it only compares text or looks for a file."""
+    """Returns whether it is certain which word is the operator of a test, and that the test only compares or looks for
+    a file."""
     texts = [None if word.vague else word.text for word in words]
     if texts[-1:] == ["]"]:
         texts = texts[:-1]
@@ -89,7 +91,7 @@ def _is_number(word: Word) -> bool:
 
 
 def _says(words: Sequence[Word], at: int) -> bool:
-    """Returns whether it is the text of a message."""
+    """Returns whether the word is the text of a message of git, as after `git commit -m`."""
     before = words[2 : at - 1]
     known = all(word.text[:1] != "-" or word.text in _BEFORE_MESSAGES for word in before)
     if len(words) < 3 or words[1].text not in _TALKS or not known or any(word.vague for word in words[1:at]):

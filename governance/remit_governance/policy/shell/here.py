@@ -1,9 +1,9 @@
-"""Here-documents taken out of a script before its tree is read: the grammar often is wrong about where they end, and
-blind to backticks in them.
+"""Removes here-documents from a script before it is parsed, because the grammar is often wrong about where they end and
+does not see backticks in them.
 
-Only plain ones are taken out: a delimiter that is one name, a body in which nothing runs: of a variable comes text
-alone. Whatever else stands beside one (a substitution, a quote over several lines) leaves the script as it was, and not
-certain.
+Only plain ones are removed: the delimiter is one name, and nothing in the body runs (a plain variable only gives text).
+If anything else, such as a substitution or a quote over several lines, stands beside one, the script stays as it was
+and is not certain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 
 FED = "/dev/stdin"
-"""What a program reads that is fed a here-document, in the script without it."""
+"""The file that a program reads in the rewritten script in place of its here-document."""
 
 _OPERATOR = re.compile(r"<<(-?)[ \t]*(?:'(\w+)'|\"(\w+)\"|(\w+))(?=[\s;&|()<>]|\Z)", re.ASCII)
 _TOLD = re.compile(
@@ -20,26 +20,27 @@ _TOLD = re.compile(
     r"((?:(?!(?:\2|\3)\n)[^\"$`\\\n]*\n)*)(?:\2|\3)\n[ \t]*\)\"",
     re.ASCII,
 )
-"""A text that a here-document holds and a substitution makes one word of, with no sign that means more than itself in
-either: `git commit -m "$(cat <<'EOF' … EOF)"`. Nothing before it is quoted."""
+"""A here-document that a substitution turns into one word, without special characters, as in
+`git commit -m "$(cat <<'EOF' … EOF)"`. Nothing before it is quoted."""
 _TOLD_IN_ANY = re.compile(
     r"\A([\w./ &;=:,@+\n-]*)\"\$\(cat <<[ ]?(?:'(\w+)'|\"(\w+)\")\n"
     r"((?:(?!(?:\2|\3)\n)(?:[^()$\\\n]|\([^()\"'`\\$\n]*\))*\n)*)(?:\2|\3)\n[ \t]*\)\"(?=[^)]*\Z)",
     re.ASCII,
 )
-"""The same with quotes and backticks, which mean nothing in it. bash 3.2 looks for the end of the substitution by
-counting parentheses and quotes, and knows no here-document: so there is one place where it can be found, else none."""
+"""The same, but with quotes and backticks, which have no meaning in it. bash 3.2 does not know here-documents when it
+looks for the end of the substitution, and counts parentheses and quotes. So the text has to leave only one place where
+that end can be found."""
 _EXPANDED = re.compile(r"`|\$[({\[]|\\\n")
 _QUOTED = r"""'[^']*'|"(?:[^"\\$`]|\\.|\$(?![({]))*"|\\."""
 _PLAIN = r"""<<<|\$(?![({'"])|[^'"\\$`]"""
 _COMMENT = r"(?<![^\s;&|()])#[^\n]*"
 _PIECE = re.compile(f"{_QUOTED}|{_COMMENT}|{_PLAIN}", re.DOTALL)
-"""Quoted text, an escaped sign, a comment, a here-string, any other sign; not what begins a substitution."""
+"""Quoted text, an escaped character, a comment, `<<<`, or any other character that does not begin a substitution."""
 
 
 @dataclass(slots=True)
 class _Awaited:
-    """A here-document whose body begins behind this line."""
+    """A here-document whose body begins after this line."""
 
     end: str
     tabs: bool
@@ -54,8 +55,8 @@ class _Script:
 
 
 def without_here_documents(text: str) -> str | None:
-    """Returns the script with each program that is fed a here-document reading `FED`; None where that cannot be
-    told."""
+    """Returns the script in which each here-document is replaced by a redirection from `FED`, or None if a
+    here-document is not plain or its end is not certain."""
     told = _TOLD.match(text) or _TOLD_IN_ANY.match(text)
     if told is not None:
         text = f"{told[1]}'{told[4].replace(chr(39), ' ')}'{text[told.end() :]}"
@@ -86,8 +87,7 @@ def without_here_documents(text: str) -> str | None:
 
 
 def _behind_bodies(script: _Script, at: int) -> int | None:
-    """Returns where the script goes on after the bodies that begin here; None where one may run something, or has no
-    end."""
+    """Returns the position after the bodies that begin at `at`, or None if a body may run something or has no end."""
     for each in script.awaited:
         start = at
         while True:

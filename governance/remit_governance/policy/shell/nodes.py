@@ -1,5 +1,5 @@
-"""What the nodes of a command line's tree are, without what runs in them (CMD-01); of variables that a line sets,
-whether they change what a program does (CMD-02).
+"""Questions about single nodes of a command line's tree (CMD-01), and whether a variable that a command line sets can
+change what a program does (CMD-02).
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from remit_governance.policy.shell.words import Word, resolve, spelled
 
 
 def assigned_names(root: Node) -> Iterator[str]:
-    """Yields the names that get a value somewhere, once for each place; where it is a number, `NAME number` as well."""
+    """Yields the names of variables that get a value, once for each place that sets one.
+
+    If the value is a number, `NAME number` is yielded as well. A name in a declaration such as `export` is yielded at
+    least twice, so that it never counts as set once.
+    """
     nodes = [root]
     while nodes:
         node = nodes.pop()
@@ -35,12 +39,12 @@ def _is_number(node: Node) -> bool:
     value = node.child_by_field_name("value")
     if value is None:
         return False
-    is_sum = value.type == "arithmetic_expansion"  # of numbers, where each of its names is one
+    is_sum = value.type == "arithmetic_expansion"  # a number if each name in it is a number
     return is_sum or spelled(value).isdigit() or resolve(value).vague == "number"
 
 
 def is_certain(node: Node) -> bool:
-    """Returns whether an assignment is certainly made, here and in no shell of its own."""
+    """Returns whether an assignment certainly runs, and runs in this shell and not in a subshell."""
     while True:
         parent, behind = node.parent, node.next_sibling
         if parent is None or (behind is not None and behind.type == "&"):
@@ -58,9 +62,9 @@ _PLAIN_TEST = re.compile(rf"\[\[ {_ONE_TEST}(?: (?:&&|\|\|) (?:! )?-[a-suw-zA-QS
 
 
 def is_plain_test(text: str) -> bool:
-    """Returns whether what stands in double brackets only looks for files and compares text.
+    """Returns whether a test in double brackets only looks for files and compares text.
 
-    A shell that does not know them looks for programs called `[[` and `-f`, and finds none.
+    A shell that does not know double brackets would look for programs called `[[` and `-f`, and find none.
     """
     return _PLAIN_TEST.fullmatch(text) is not None
 
@@ -83,16 +87,16 @@ def strange(node: Node) -> str:
 
 
 TAKE_NUMBERS = frozenset({"echo", "printf", "exit", "return", "test", "wait", "kill"})
-"""What `$?` and `$!` are for: another number changes nothing about what these do."""
+"""Programs that are usually given `$?` or `$!`: another number does not change what they do."""
 
 
 def feeds(redirect: Node) -> bool:
-    """Returns whether a redirection gives text of the command line to be read."""
+    """Returns whether a redirection feeds text of the command line itself to a program's input."""
     return redirect.type in {"heredoc_redirect", "herestring_redirect"} or spelled(redirect).endswith(f"<{FED}")
 
 
 def is_shell(body: Node) -> bool:
-    """Returns whether a command is a shell, which would run what it reads."""
+    """Returns whether a command is a shell, which would run the text that it reads."""
     return body.type == "command" and any(
         child.type == "command_name" and posixpath.basename(spelled(child)) in _SHELLS for child in body.named_children
     )
@@ -102,7 +106,7 @@ _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "
 
 
 def chosen(word: Word) -> list[Word]:
-    """Returns the words that some shells make of this one."""
+    """Returns the words that some shells make of this word, or the word itself."""
     return [Word(choice, word.pattern) for choice in word.choices] or [word]
 
 
@@ -112,12 +116,12 @@ RESERVED = frozenset(
         *("function", "{", "}", "!"),
     }
 )
-"""Words that no program is called by, unless they are quoted."""
+"""Reserved words of shells, which are never the name of a program unless they are quoted."""
 
 
 def harmless_there(node: Node, name: str, value: str) -> bool:
-    """Returns whether an assignment before a command does no harm to that one: `PAGER=cat git log`, `IFS= read -r
-    line`."""
+    """Returns whether an assignment before a command is harmless for that command, as in `PAGER=cat git log` and
+    `IFS= read -r line`."""
     command = node.parent.child_by_field_name("name") if node.parent and node.parent.type == "command" else None
     if command is None or "+=" in spelled(node):
         return False
@@ -132,7 +136,7 @@ def _command_of(name: Node) -> list[Node]:
 
 
 def test_operands(node: Node) -> Iterator[Node]:
-    """Yields the words of a test, whatever the grammar takes them for."""
+    """Yields the words of a test (operands and operators), whatever nodes the grammar makes of them."""
     nodes = [*reversed(node.children)]
     while nodes:
         child = nodes.pop()
@@ -159,7 +163,7 @@ FREE_VARIABLES = frozenset(
         *("HEADLESS", "UPDATE_SNAPSHOTS", "CYPRESS_CRASH_REPORTS", "BABEL_ENV", "TEST_ENV", "HOMEBREW_NO_AUTO_UPDATE"),
     }
 )
-"""Variables that change what is shown, and not what is run."""
+"""Variables that change what a program shows, and not what it runs."""
 
 _OWN_WORDS = frozenset(
     {
@@ -174,7 +178,7 @@ _OWN_WORDS = frozenset(
         *("W", "WORD", "WORKERS", "X", "Y", "Z"),
     }
 )
-"""Words of which people make names for their own variables."""
+"""Words of which people make the names of their own variables."""
 _VALUES: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -199,18 +203,19 @@ _VALUES: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
-"""Values of variables that could start a program or change what one does, with which they do not."""
+"""Harmless values of variables that could otherwise start a program or change what one does."""
 _RUNS_PROJECT = re.compile(
     r"PYTHONPATH=(?:\.?/?\w[\w/-]*|\.)(?::(?:\.?/?\w[\w/-]*|\.))*|DJANGO_SETTINGS_MODULE=\w+(?:\.\w+)*"
 )
-"""Variables by which code of the project is loaded: it is no more than what a program runs that runs the project."""
+"""Variables with values that load code of the project. A program that runs the project anyway can do no more with
+them."""
 
 _OWN_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
 _TIED = frozenset({"path", "cdpath", "fpath", "manpath", "prompt", "argv", "status", "home", "term", "user", "shell"})
 
 
 def harmless_variable(name: str) -> bool:
-    """Returns whether setting this variable changes nothing about which program runs, or how."""
+    """Returns whether setting this variable changes neither which program runs nor what it does."""
     if name in FREE_VARIABLES:
         return True
     if all(word.rstrip("0123456789") in _OWN_WORDS for word in name.split("_")):
@@ -219,10 +224,10 @@ def harmless_variable(name: str) -> bool:
 
 
 def harmless_value(name: str, value: str) -> bool:
-    """Returns whether this value of a variable that starts a program starts one that only prints."""
+    """Returns whether this value is harmless for a variable that could start a program or change what one does."""
     return name in _VALUES and _VALUES[name].fullmatch(value) is not None
 
 
 def runs_project(name: str, value: str) -> bool:
-    """Returns whether this variable makes a program load code of the project, and of nobody else."""
+    """Returns whether this variable makes a program load code of the project and no other code."""
     return _RUNS_PROJECT.fullmatch(f"{name}={value}") is not None and not value.startswith("/")

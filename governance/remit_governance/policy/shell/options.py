@@ -1,7 +1,7 @@
-"""A command's words as the program reads them: subcommands, options as a set, and what is left (CMD-03).
+"""A command's words as the program reads them: subcommands, options as a set, and operands (CMD-03).
 
-`calls_of` gives every way to read the words that the table of options (`option_table.py`) leaves open. Of a program or
-an option that is not in the table any word behind an option may be its value.
+`calls_of` yields every reading of the words that is possible by the options in the program's row. If the program or the
+option is not known, any word after an option may be its value.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from remit_governance.policy.shell.reading import Argv
 from remit_governance.policy.shell.spellings import mode_spellings, refspec_spellings, signal_name
 
 MOST_READINGS = 8
-"""Readings of one command that fit a rule, beyond which the rest is not certain."""
+"""The most readings of one command that are examined; if there are more, the rest is not certain."""
 
 MOST_TRIES = 64
-"""Words of one command that may be its subcommand, beyond which nobody knows."""
+"""The most words of one command that are tried as its subcommand; after that, it may be any subcommand (`open`)."""
 
 WILD = re.compile(r"[*?\[]")
 _NO_COMMANDS = frozenset({"-", "true", "false", "null"})
-"""What is no subcommand anywhere: npm takes the last three for the value of an option that needs none."""
+"""Words that are never a subcommand; npm reads the last three as the value of an option that needs none."""
 _INTERPRETERS = frozenset(
     {
         *("sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "python", "node", "ruby", "perl", "php", "deno"),
@@ -40,7 +40,8 @@ _LETTERS = re.compile(r"-[A-Za-z0-9]{2,}")
 
 
 class Option(NamedTuple):
-    """An option: its one name, whether a value follows (`=` always, `[=]` in the same word), what it stands for."""
+    """An option: its main name, whether a value follows (`=` always, `[=]` only in the same word), and the options that
+    it stands for."""
 
     name: str
     value: str = ""
@@ -57,7 +58,8 @@ class Row:
     marks: frozenset[str] = frozenset()
 
     def command(self, word: str) -> Argv | None:
-        """Returns the path of the subcommand that `word` names, by another name or cut short, too."""
+        """Returns the path of the subcommand that `word` names, also by another name or abbreviated; None if there is
+        no such subcommand."""
         if word in self.commands or "cut" not in self.marks:
             return self.commands.get(word)
         kebab = re.sub("([A-Z])", lambda upper: f"-{upper[1].lower()}", word)
@@ -65,7 +67,7 @@ class Row:
         return found.pop() if len(found) == 1 else None
 
     def long(self, name: str) -> tuple[Option, ...]:
-        """Returns the options that a long name means: itself, else those that it is cut short from."""
+        """Returns the option with this name, or else every option of which the name may be an abbreviation."""
         if name in self.options:
             return (self.options[name],)
         cut = {option for known, option in self.options.items() if len(name) > 2 and known.startswith(name)}
@@ -77,7 +79,7 @@ Family = Mapping[Argv, Row]
 
 
 class Operand(NamedTuple):
-    """A word that is no option, in each of its spellings; `after` is the unknown option whose value it may be."""
+    """A word that is not an option, in each of its spellings; `after` is the unknown option whose value it may be."""
 
     spellings: frozenset[str]
     after: str | None = None
@@ -85,11 +87,12 @@ class Operand(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One reading of a command. `path` is its program and subcommands by their one name, `spelled` as written.
+    """One reading of a command. `path` is its program and subcommands by their main names, `spelled` as written.
 
-    `options` are by their one name, `unknown` as written, letters one by one; `values` are of either. `open` where a
-    word may stand for another subcommand (an alias, a pattern), `wild` where a pattern may become any option. `apart`
-    where other words may stand between those that count: not in a command behind a command, nor where nothing is known.
+    `options` are the known options by their main names, `unknown` the others as written, with bundled letters one by
+    one; `values` are the values of both. `open` is set if a word may stand for another subcommand (an alias, a
+    pattern), `wild` if a pattern may become any option. `apart` is set if other words may stand between the operands
+    that a rule names; it is false if nothing is known of the program, or if its first operand may begin a command.
     """
 
     path: Argv
@@ -105,7 +108,7 @@ class Call:
 
 @lru_cache(maxsize=256)
 def family_of(program: Program, name: str) -> Family:
-    """Returns the rows of a program and its subcommands, by their paths; none where nothing is known of its options."""
+    """Returns the rows of a program and its subcommands, by their paths; empty if nothing is known of its options."""
     if program.options is None and not program.commands:
         return {}
     own: dict[Argv, tuple[Mapping[str, Option], frozenset[str]]] = {}
@@ -130,7 +133,8 @@ def family_of(program: Program, name: str) -> Family:
 
 
 def _options(text: str) -> dict[str, Option]:
-    """`-f|--force -C= --color[=] -D>--delete>--force --delete-after<--delete` as options by each of their names."""
+    """Parses text such as `-f|--force -C= --color[=] -D>--delete>--force --delete-after<--delete` to options by each of
+    their names."""
     found: dict[str, Option] = {}
     for token in text.split():
         names, *meant = re.split("[<>]", token)
@@ -143,11 +147,11 @@ def _options(text: str) -> dict[str, Option]:
 
 
 _COMMON = _options("-r|-R|--recursive -f|--force -a|--all -d|--delete")
-"""What these letters mean in most programs; whether they do in one that is not in the table, nobody knows."""
+"""What these letters mean in most programs. It is not certain that they mean it in a program without a row."""
 
 
 def row_of(path: Argv) -> Row | None:
-    """Returns the row of a program or a subcommand; None where the table has none."""
+    """Returns Remit's row of a program or a subcommand, or None if there is none."""
     return _packaged_family(path[0]).get(path)
 
 
@@ -159,7 +163,7 @@ def _packaged_family(name: str) -> Family:
 
 @lru_cache(maxsize=1024)
 def _alias(program: str) -> Argv:
-    """Returns what a program's name is another one of; empty for most."""
+    """Returns the words for which a program's name is another name; empty for most programs."""
     known = packaged(program)
     if known is not None and known.other_name_of:
         return known.other_name_of
@@ -168,15 +172,15 @@ def _alias(program: str) -> Argv:
 
 @lru_cache(maxsize=1024)
 def program_name(word: str) -> str:
-    """Returns the one name of a program, wherever it lies and whichever version it is."""
+    """Returns the main name of a program, without its folder and, for `python` and `pip`, its version."""
     name = posixpath.basename(word).casefold()
     versioned = _VERSIONED.fullmatch(name)
     return versioned[1] if versioned else name
 
 
 def forms_of(argv: Argv) -> tuple[Argv, ...]:
-    """Returns the command, and the one that it is another name of: `git-push x` is `git push x`, `python -m pip` is
-    `pip`, `sh ./deploy` is `./deploy`.
+    """Returns the command, and the commands that mean the same: `git-push x` is `git push x`, `python -m pip` is `pip`,
+    `sh ./deploy` is `./deploy`.
     """
     name = program_name(argv[0])
     forms: list[Argv] = [(name, *argv[1:])]
@@ -191,7 +195,7 @@ def forms_of(argv: Argv) -> tuple[Argv, ...]:
 
 
 def _module(argv: Argv) -> Argv:
-    """Returns what `python -m` runs, with its arguments; empty where it runs none."""
+    """Returns the module that `python -m` runs, with its arguments, or nothing for another call."""
     at = 1
     while at < len(argv) and argv[at].startswith("-"):
         letters = argv[at]
@@ -203,9 +207,9 @@ def _module(argv: Argv) -> Argv:
 
 
 def calls_of(argv: Argv, wanted: Argv = (), family: Family | None = None) -> Iterator[Call]:
-    """Returns the ways to read this command whose program and subcommands begin like `wanted`, or may.
+    """Returns the readings of this command whose program and subcommands begin like `wanted`, or may begin so.
 
-    Where no `family` is given, by the options that Remit knows of its program.
+    Options are read by the rows in `family` or, if that is None, by Remit's own row of the program.
     """
     rows = _packaged_family(argv[0]) if family is None else family
     row = rows.get(argv[:1])
@@ -215,7 +219,7 @@ def calls_of(argv: Argv, wanted: Argv = (), family: Family | None = None) -> Ite
 
 @dataclass(slots=True)
 class _Reader:
-    """A reading in the making. `loose` is the unknown option whose value the next word may be."""
+    """A reading that is being built. `loose` is the unknown option whose value the next word may be."""
 
     row: Row
     spelled: Argv
@@ -232,7 +236,7 @@ class _Reader:
     wild: bool = False
 
     def read(self, argv: Argv, at: int, wanted: Argv) -> Iterator[Call]:
-        """Yields every reading from here on."""
+        """Yields every reading of the words from `at` on."""
         if "bare" in self.row.marks and argv[at : at + 1] and argv[at][:1] != "-":
             at = self._bundle(f"-{argv[at]}", argv, at + 1, separate=True)
         while at < len(argv):
@@ -263,7 +267,7 @@ class _Reader:
             return True
         if not self.ended:
             return len(word) > 1 and word[0] == "-"
-        # `pkill` looks for a signal everywhere.
+        # `pkill` also takes a signal after its operands.
         return "signals" in self.row.marks and bool(_SIGNAL.fullmatch(word))
 
     def _below(self, word: str) -> _Reader:
@@ -296,9 +300,9 @@ class _Reader:
         self.ended |= "stop" in self.row.marks and self.loose is None
 
     def _option(self, word: str, argv: Argv, at: int) -> int:
-        """Read an option whose word is the one before `at`; returns where the next word is."""
+        """Reads an option, whose word is the one before `at`. Returns the position of the next word."""
         if word == "--":
-            # Behind an unknown option it may be its value, and before a subcommand it ends none of that one's.
+            # After an unknown option, `--` may be its value; before a subcommand, `--` does not end that one's options.
             self.ended |= self.loose is None and not self.row.commands
             return at
         self.loose = None
@@ -319,16 +323,17 @@ class _Reader:
             self.loose = None if equals else name
         for option in found:
             if equals and not option.value:
-                self.unknown.add(name)  # `-Artist=me` is another one than `-Artist`
+                self.unknown.add(name)  # `-Artist=me` is not the option `-Artist`
             takes = option.value == "=" and not equals
             self._add(option, value if equals else argv[at] if takes and at < len(argv) else None)
             if takes and name not in self.row.options:
-                # Cut short it may also be an option that the table does not have.
+                # An abbreviation may also mean an option that the row does not have.
                 self.loose = name
         return at + (self.loose is None and not equals and any(option.value == "=" for option in found))
 
     def _bundle(self, word: str, argv: Sequence[str], at: int, *, separate: bool = False) -> int:
-        """Letters in one word; `separate` where the values of all of them follow, as in `tar xfC`."""
+        """Reads options that are letters in one word. With `separate`, the values of all of them follow as words, as in
+        `tar xfC`. Returns the position of the next word."""
         for n, letter in enumerate(word[1:], 2):
             option = self.row.options.get(f"-{letter}")
             if option is None:
@@ -365,7 +370,7 @@ class _Reader:
 
 
 def _fits(reader: _Reader, wanted: Argv) -> bool:
-    """Returns whether what is read here may become a call whose path begins like `wanted`."""
+    """Returns whether the reader may yield a call whose path begins like `wanted`."""
     if reader.open or reader.row.commands:
         return True
     return any(path[: len(wanted)] == wanted[: len(path)] for path in (reader.row.path, reader.spelled))

@@ -1,4 +1,4 @@
-"""The tree of a command line, walked: every simple command in it, whatever stands around it (CMD-01; CMD-06)."""
+"""Walks the tree of a command line and finds every simple command in it, at any depth (CMD-01; CMD-06)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ from remit_governance.policy.shell.wrappers import Layers, unwrap
 
 MOST_CHARACTERS = 8_000
 MOST_PARSED = 4_000
-"""Characters besides here-documents. The grammar takes time by the square of what it cannot read."""
+"""The most characters without here-documents. The parser takes time that grows by the square of the text that it cannot
+read."""
 MOST_DEPTH = 40
 MOST_VALUES = 8
-"""Values of a loop's variable with each of which its body is read; nested in each other, two loops at most."""
+"""The most values of a loop's variable for which the loop's body is read once each; done for two nested loops at
+most."""
 
-# What a terminal or a reader would not show as it is, and what splits lines or words unseen.
+# Characters that a terminal or an editor does not show as they are, or that split lines or words invisibly.
 _HIDDEN = re.compile(r"[^\S \n\t]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _JOINED_LINE = re.compile(r"\S\\\n\S")
 _ODD_START = re.compile(r"(?<![\w./-])\\[ \t]|^[ \t]*\\\n", re.MULTILINE)
@@ -51,14 +53,14 @@ _FOLLOWED = frozenset(
         *("if_statement", "elif_clause", "while_statement", "for_statement", "case_statement", "case_item"),
     }
 )
-"""Nodes that run what is in them, one way or another."""
+"""Nodes whose children are statements that may run."""
 _VALUES = frozenset({"for_statement", "case_statement", "case_item"})
-"""Nodes that hold words beside what they run."""
+"""Nodes that also hold words, besides the statements that they run."""
 
 
 @lru_cache(maxsize=512)
 def read_script(script: str) -> Reading:
-    """Returns everything a shell would run of `script`, and every reason why that is not certain. Never raises."""
+    """Returns everything that a shell would run of `script`, and every reason why that is not certain. Never raises."""
     draft = Draft()
     _read_into(script, draft, 0)
     return draft.done()
@@ -96,8 +98,7 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
 
 
 def parsed(plain: str) -> Node:
-    """Returns the tree of a script without here-documents; a part that is no well-formed command line is an `ERROR` in
-    it."""
+    """Returns the tree of a script without here-documents. A part that is not well-formed becomes an `ERROR` node."""
     return _parser().parse(to_parse(plain)).root_node
 
 
@@ -107,7 +108,7 @@ def _parser() -> Parser:
 
 
 def _walk(node: Node, draft: Draft, depth: int) -> None:
-    """Read one statement, or whatever else stands here."""
+    """Reads one statement. A node of any other kind adds a doubt, and its children are read."""
     if depth > MOST_DEPTH:
         draft.doubt("it is nested too deeply")
         return
@@ -156,7 +157,8 @@ def _children(node: Node, draft: Draft, depth: int) -> None:
 
 
 def _loop(names: list[str], known: list[Word | None], inner: list[Node], draft: Draft, depth: int) -> None:
-    """A loop over words: its body is read with each, where they are known and nothing else sets the variable."""
+    """Reads a loop over words. If all words are known and nothing else sets the variable, its body is read once for
+    each word; else it is read with the variable unknown."""
     before = draft.values
     rounds: list[dict[str, Word]] = [{key: word for key, word in before.items() if key not in names}]
     words = [word for word in known if word is not None and not (word.vague or word.counted or word.choices)]
@@ -173,7 +175,8 @@ def _loop(names: list[str], known: list[Word | None], inner: list[Node], draft: 
 
 
 def _body(inner: list[Node], draft: Draft, depth: int, *, again: bool) -> None:
-    """What a statement runs; `again` where it may do so any number of times: each may begin where the last one went."""
+    """Reads what a statement runs. With `again` it may run any number of times, and each round may begin in a folder to
+    which the last one changed, so that the body is read until no new folder is found."""
     for _ in range(MOST_FOLDERS + 1 if again else 1):
         before = draft.folders
         for child in inner:
@@ -183,7 +186,7 @@ def _body(inner: list[Node], draft: Draft, depth: int, *, again: bool) -> None:
 
 
 def _apart(node: Node, draft: Draft, depth: int) -> None:
-    """A subshell: where it goes, the rest does not."""
+    """Reads a subshell, whose changes of folder do not apply to the rest of the line."""
     before = draft.folders
     _children(node, draft, depth)
     draft.folders = before
@@ -193,7 +196,7 @@ def _redirected(node: Node, draft: Draft, depth: int) -> None:
     body = node.child_by_field_name("body")
     redirects = [child for child in node.named_children if body is None or child.id != body.id]
     if body is not None and body.type != "command":
-        # First the body: a `cd` in it decides where the files are.
+        # Read the body first, because a `cd` in it decides in which folder the files are.
         _walk(body, draft, depth + 1)
     late = [word for child in redirects for word in _redirect(child, draft, depth)]
     if late and any(each.type in {"&>", "&>>"} for child in redirects for each in child.children):
@@ -207,21 +210,22 @@ def _redirected(node: Node, draft: Draft, depth: int) -> None:
 
 
 def _redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
-    """Read a redirection; returns the words behind its target, which are the command's."""
+    """Reads a redirection. Returns the words after its target, which belong to the command."""
     match node.type:
         case "file_redirect":
             return _file_redirect(node, draft, depth)
         case "heredoc_redirect":
             return _here_document(node, draft, depth)
         case _:
-            # A shell that knows no here-strings ends here, with an error.
+            # A here-string. A shell that does not know them stops here with an error.
             for child in node.named_children:
                 _known(child, draft, depth, loose=True)
             return []
 
 
 def _here_document(node: Node, draft: Draft, depth: int) -> list[Node]:
-    """The rest of the line stands inside the node: redirections, words of the command, and what it is piped into."""
+    """Reads a here-document, whose node holds the rest of the line: redirections, further words of the command, which
+    are returned, and the commands that it is piped into."""
     late: list[Node] = []
     for child in node.named_children:
         if child.type == "file_redirect":
@@ -261,9 +265,10 @@ def _file_redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
 
 
 def _known(node: Node, draft: Draft, depth: int, *, loose: bool = False) -> Word | None:
-    """Returns the word at `node`, or None and a doubt; commands inside it are read either way.
+    """Returns the word at `node`, or adds a doubt and returns None. The commands inside the word are read either way.
 
-    `loose` where a word that is known only when it runs may stand, or is looked at later.
+    With `loose`, a word that is known only when it runs is returned without a doubt, because it is harmless here or is
+    checked later.
     """
     word = resolve(node, {**draft.constants, **draft.values})
     _inside(node, draft, depth + 1)
@@ -277,7 +282,7 @@ def _known(node: Node, draft: Draft, depth: int, *, loose: bool = False) -> Word
 
 
 def _inside(node: Node, draft: Draft, depth: int) -> None:
-    """Commands that stand inside a word."""
+    """Reads the commands inside a word."""
     if depth > MOST_DEPTH:
         draft.doubt("it is nested too deeply")
     elif node.type in {"command_substitution", "process_substitution"}:
@@ -289,7 +294,8 @@ def _inside(node: Node, draft: Draft, depth: int) -> None:
 
 
 def _substituted(node: Node, draft: Draft, depth: int) -> None:
-    """A command whose output is used: it does what it does, and is certain only where that is reading."""
+    """Reads a command whose output is used. It counts like any other, and is a doubt unless all that it does is
+    reading."""
     inner = draft.beside()
     _children(node, inner, depth)
     reads = all(is_known_place(argv[0]) and effect_of(argv) == "reads" for argv in inner.commands)
@@ -299,7 +305,7 @@ def _substituted(node: Node, draft: Draft, depth: int) -> None:
 
 
 def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) -> None:
-    """A simple command; `late` are words of it that stand behind redirections."""
+    """Reads a simple command; `late` are words of it that stand after its redirections."""
     behind = [*late]
     words: list[Word] = []
     for child in node.children:
@@ -317,7 +323,7 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
     words += [_argument(child, draft, depth) for child in behind]
     name = node.child_by_field_name("name")
     while words and name is not None and spelled(name) in RESERVED:
-        # The grammar takes a loop or a group behind `!` for a program of that name.
+        # The grammar reads a loop or a group after `!` as a program called, for example, `while`.
         draft.doubt(f"`{spelled(name)}` begins what is not read here")
         words, name = words[1:], name.next_named_sibling
     if not words:
@@ -341,7 +347,7 @@ def _argument(node: Node, draft: Draft, depth: int) -> Word:
 
 
 def _simple(words: list[Word], draft: Draft, depth: int) -> None:
-    """A simple command: out of its wrappers, and looked at for what its arguments make it do."""
+    """Reads a simple command: removes its wrappers, and examines what its arguments make it do."""
     if not draft.spend(COMMAND_STEPS + len(words)):
         return
     if words[0].pattern:
@@ -357,7 +363,7 @@ def _simple(words: list[Word], draft: Draft, depth: int) -> None:
         inside = Draft(budget=draft.budget)
         _read_into(text, inside, depth + 1)
         draft.suspects.extend((*inside.commands, *inside.wrappers, *inside.suspects))
-    draft.spend(0)  # a text inside may have taken all of it, and its doubts are not the line's
+    draft.spend(0)  # adds the doubt to this line if a text inside it has used up the budget
     for doubt in (*layers.doubts, *unclear(words, layers)):
         draft.doubt(doubt)
     for script in layers.scripts:
@@ -380,7 +386,7 @@ def _test(node: Node, draft: Draft, depth: int) -> None:
         for child in node.named_children:
             _inside(child, draft, depth + 1)
         return
-    # The same program as `test`, in another place of the grammar.
+    # `[` is the program `test`, for which the grammar has nodes of its own.
     words = [Word("["), *(_argument(leaf, draft, depth) for leaf in test_operands(node))]
     for doubt in (*examine(words).doubts, *unclear(words, Layers(commands=[tuple(words)]))):
         draft.doubt(doubt)
@@ -405,7 +411,7 @@ def _assignment(node: Node, draft: Draft, depth: int) -> None:
 
 
 def _set(name: str, draft: Draft) -> None:
-    """A variable gets a value, whoever gives it: an assignment, a loop, a word of `export`."""
+    """Notes that a variable gets a value, from an assignment, a loop or a word of `export`."""
     if not harmless_variable(name):
         draft.doubt(f"`{name[:40]}` can change what a program does")
 
@@ -419,7 +425,7 @@ def _declaration(node: Node, draft: Draft, depth: int) -> None:
         if child.type == "variable_assignment":
             _assignment(child, draft, depth)
         elif child.type != "variable_name" and (word := _known(child, draft, depth)):
-            # Quotes make a plain word of it for the grammar, and an assignment all the same for a shell.
+            # The grammar reads a quoted `"A=b"` as a plain word, but a shell reads it as an assignment.
             name, assigns, _ = word.text.partition("=")
             before = child.prev_sibling
             if before is not None and before.end_byte == child.start_byte:

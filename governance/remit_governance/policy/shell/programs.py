@@ -1,7 +1,8 @@
 """What the arguments of well-known programs make them do: write a file, or run another program (CMD-01).
 
-Rows (`policy/programs`), not a model of each program: an option that is not known to be harmless in a program that has
-functions here is a doubt, and a program that is not known does what it is allowed for.
+It uses rows (`policy/programs`) and a few functions, not a model of each program. For a program that has a function
+here, an option that is not known to be harmless is a doubt. A program that is not known adds no doubt, so that a rule
+that allows it allows everything that it does.
 """
 
 from __future__ import annotations
@@ -25,47 +26,47 @@ _PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bi
 
 
 def is_known_place(program: str) -> bool:
-    """Returns whether a program of a known name is that program here: `./ls` is not `ls`."""
+    """Returns whether a program is called by its name alone or from a folder of system programs: `./ls` is not `ls`."""
     return posixpath.dirname(program) in _PLACES
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a command would write beyond its program's own business, and what about it is not certain."""
+    """The files that a command writes because of its arguments, and what about the command is not certain."""
 
     writes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
 
 def is_builtin(program: str) -> bool:
-    """Returns whether a shell does this itself, without an effect outside it: it needs no rule of its own beside a
-    command that has one.
+    """Returns whether this is a builtin of shells without an effect outside the shell, so that it needs no rule of its
+    own in a line that also runs other programs.
     """
     row = packaged(program)
     return row is not None and row.builtin
 
 
 def takes_any_file(program: str) -> bool:
-    """Returns whether words of anybody's choosing do no harm in this program's arguments: it has no option that writes
-    a file or runs another program.
+    """Returns whether any words are harmless as arguments of this program, because it has no option that writes a file
+    or runs another program.
     """
     row = packaged(program)
     return row is not None and row.any_words
 
 
 def takes_any_word(program: str) -> bool:
-    """Returns whether a program has the same effect whatever its words are, and that is less than `high`."""
+    """Returns whether a program has one effect whatever its words are, with a risk below `high`."""
     return takes_any_file(program) or has_one_effect(program)
 
 
 def is_known(program: str) -> bool:
-    """Returns whether it is known which of this program's arguments it would run."""
+    """Returns whether it is known which of its arguments this program would run."""
     row = packaged(program)
     return row is not None and bool(row.any_words or row.builtin or row.doubts or row.doubted or row.written)
 
 
 def examine(words: Sequence[Word]) -> Effects:
-    """Returns what these words would do beyond running their program."""
+    """Returns what the arguments in these words make their program write, and what is not certain about them."""
     program = posixpath.basename(words[0].text)
     arguments = tuple(word.text for word in words[1:])
     row = packaged(program) or _NOTHING
@@ -88,7 +89,8 @@ def _has_one_of(arguments: Sequence[str], options: Sequence[str]) -> bool:
 
 
 def _wild(row: Program, program: str, words: Sequence[Word]) -> Iterator[str]:
-    """Yields a pattern that begins with a wildcard could become an option, by way of a file's name."""
+    """Yields a doubt for each pattern that begins with a wildcard, because it may expand to a file name that is read as
+    an option."""
     if row.any_words:
         return
     for word in words[1:]:
@@ -99,7 +101,7 @@ def _wild(row: Program, program: str, words: Sequence[Word]) -> Iterator[str]:
 
 
 def _has(arguments: Sequence[str], *, short: str = "", long: Sequence[str] = ()) -> bool:
-    """Returns whether one of these options is given; letters may be bundled, and long names cut short as getopt
+    """Returns whether one of these options is given; letters may be bundled, and long names abbreviated as getopt
     allows."""
     for argument in arguments:
         if argument == "--":
@@ -114,7 +116,7 @@ def _has(arguments: Sequence[str], *, short: str = "", long: Sequence[str] = ())
 
 
 def _value_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]:
-    """Yields values of an option, however they are attached."""
+    """Yields the values of an option, whether they are attached to it or stand in the next word."""
     for at, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if argument.startswith("--") and len(name) > 2 and long.startswith(name):
@@ -125,7 +127,7 @@ def _value_of(arguments: Sequence[str], short: str, long: str) -> Iterator[str]:
 
 
 def _operands(arguments: Sequence[str]) -> list[str]:
-    """Returns words that are no options; everything after `--`."""
+    """Returns the words that are not options, and every word after `--`."""
     if "--" in arguments:
         at = list(arguments).index("--")
         return [*_operands(arguments[:at]), *arguments[at + 1 :]]
@@ -146,7 +148,7 @@ def _sed_scripts(arguments: Sequence[str]) -> list[str]:
 
 
 def _sed_reads(script: str) -> bool:
-    """Returns whether every command of the script is one that only edits what it prints."""
+    """Returns whether every command of a sed script only edits what sed prints."""
     rest = script
     while rest:
         match = re.match(_SED_COMMAND, rest)
@@ -157,7 +159,8 @@ def _sed_reads(script: str) -> bool:
 
 
 _SED_OPTION = re.compile(r"--?|-[nrEsuz]*(?:e.*|i[^e/*]*)?|--(?!l)[a-z-]+(?:=[^/*]*)?|--e[a-z]*=.*", re.DOTALL)
-"""Options whose value is no other word, or is a script; a suffix behind `-i` could name another folder."""
+"""Options of sed without a value in the next word, unless that is a script. A suffix of `-i` must not hold `/` or `*`,
+because it could name another folder."""
 
 
 def _sed(arguments: Sequence[str]) -> Iterator[str]:
@@ -176,7 +179,7 @@ def _sed_writes(arguments: Sequence[str]) -> Iterator[str]:
 
 
 _AWK_OPTION = re.compile(r"-|--|-[vF].*|--(?:assign|field-separator|version|help)(?:=.*)?", re.DOTALL)
-# What is printed may hold any sign, also the one that ends the statement: a `>` anywhere behind counts.
+# Printed text may hold any character, also one that would end the statement, so a `>` anywhere after `print` counts.
 _AWK_REACHES_OUT = re.compile(
     r"\bsystem\b|\bgetline\b|@|(?<!\|)\|(?!\|)|\bprintf?\b.*>|\bclose\b|\\x|\\[0-7]", re.DOTALL
 )
@@ -231,7 +234,7 @@ _TAR_RUNS = (
 
 def _tar(arguments: Sequence[str]) -> Iterator[str]:
     first = arguments[0] if arguments and not arguments[0].startswith("-") else ""
-    # Written out, `--file` is no other option that was cut short.
+    # `--file` in full is not an abbreviation of another option, such as `--files-from`.
     arguments = [argument for argument in arguments if argument.partition("=")[0] != "--file"]
     if _has(arguments, short="IFT", long=_TAR_RUNS) or not set("IFT").isdisjoint(first):
         yield "has an option that runs a program"
@@ -248,7 +251,7 @@ _UNPACKS = "unpacks files whose names are known only when it runs"
 
 
 def _unzip(arguments: Sequence[str]) -> Iterator[str]:
-    # What stands behind the archive is the name of a member, even where it looks like an option.
+    # The words after the archive are names of its members, even if they look like options.
     if not _has(tuple(takewhile(lambda argument: argument.startswith("-"), arguments)), short="lptvZ"):
         yield _UNPACKS
 
@@ -284,11 +287,11 @@ DOUBTS: Mapping[DoubtName, Callable[[Sequence[str]], Iterator[str]]] = MappingPr
         "unzip": _unzip,
     }
 )
-"""What looks at the arguments of programs that mostly read: why a call is not certain. Rows name them."""
+"""Functions that yield, from the arguments, why a call of a program is not certain. Rows name them in `doubts`."""
 
 
 def _second(program: str, arguments: Sequence[str]) -> Iterator[str]:
-    """Yields what stands behind the first file."""
+    """Yields the operands after the first one."""
     for given in readings(program, arguments):
         yield from given.operands[1:]
 
@@ -322,4 +325,4 @@ WRITTEN: Mapping[WrittenName, Callable[[Sequence[str]], Iterator[str]]] = Mappin
         "yq": _yq_writes,
     }
 )
-"""Which arguments name files that a program writes. Rows name them."""
+"""Functions that yield the arguments that name files to write. Rows name them in `written`."""

@@ -1,4 +1,4 @@
-"""What is known of a command line: the commands it runs, the files it writes and reads, and what is not certain."""
+"""What is known about a command line: the commands it runs, the files it writes and reads, and what is not certain."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from remit_governance.policy.shell.words import Word
 Argv = tuple[str, ...]
 
 UNKNOWN = "…"
-"""Stands where a word is not known."""
+"""Stands for a word that is not known."""
 STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
-"""Files that are written to without an effect."""
+"""Files that can be written without an effect on the disk."""
 MOST_FOLDERS = 8
 MOST_COMMANDS = 64
-"""Commands in one line, of which a person could still have an overview."""
+"""The most commands in one line. A person could not keep track of more."""
 
 
 MOST_STEPS = 6_000
-"""What reading one line may take: a step for each statement and word, `COMMAND_STEPS` for each command, each time that
-it is read. A line of `MOST_COMMANDS` long commands takes less."""
+"""The most steps for reading one line: one step for each statement and word and `COMMAND_STEPS` for each command, every
+time that it is read. A line of `MOST_COMMANDS` long commands takes fewer."""
 COMMAND_STEPS = 30
 
 
 @dataclass(slots=True)
 class Budget:
-    """The steps that are left for a line, counted before they are taken."""
+    """The steps that are left for reading a line."""
 
     left: int = MOST_STEPS
 
     def spend(self, steps: int) -> bool:
-        """Takes so many steps; false where they are more than are left, and from then on."""
+        """Takes this many steps. Returns False if that is more than are left, and from then on always."""
         self.left = self.left - steps if steps <= self.left else -1
         return self.left >= 0
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One command line, read.
+    """What was read from one command line.
 
-    `commands` run; `wrappers` run them (`timeout 5`, `env`) and can be denied, but need no rule of their own;
-    `suspects` are arguments that a program may run of which nothing is known here (`mywrap rm x`); `writes` and `reads`
-    are the targets of redirections and of programs that are known to write, relative to the folder that the line starts
-    in, or absolute. Each of `doubts` says why something is not certain.
+    `commands` are those that run. `wrappers` are commands that run others (`timeout 5 x`, `env x`); a rule can deny
+    them, but they need no rule that allows them. `suspects` are arguments that an unknown program may run as a command
+    (`mywrap rm x`). `writes` and `reads` are the files of redirections and of programs that are known to write, either
+    absolute or relative to the folder in which the line starts. Each of `doubts` says why something is not certain.
     """
 
     commands: tuple[Argv, ...] = ()
@@ -58,11 +58,12 @@ class Reading:
 
 @dataclass(slots=True)
 class Draft:
-    """A reading in the making.
+    """A reading that is being built.
 
-    `folders` are those that the line may be in by now, relative to where it starts; `values` the variables of the loops
-    around, `constants` those that have one value from here on or are numbers, `looped` the names of both, `assigned`
-    how often each name gets a value; `budget` is that of the whole line.
+    `folders` are the folders that the line may be in by now, relative to where it starts. `values` are the variables of
+    the surrounding loops, `constants` the variables that have one value from here on or are numbers. `looped` are the
+    names of loop variables with known words and of all variables that were assigned. `assigned` counts how often each
+    name gets a value. `budget` is the budget of the whole line.
     """
 
     commands: list[Argv] = field(default_factory=list[Argv])
@@ -79,7 +80,8 @@ class Draft:
     budget: Budget = field(default_factory=Budget)
 
     def beside(self) -> Draft:
-        """Returns a draft for what runs here in a shell of its own: what it sets stays there."""
+        """Returns a draft for commands that run here in a shell of their own, as in a substitution: folders and
+        constants that they change stay there."""
         return Draft(
             folders=self.folders,
             constants=dict(self.constants),
@@ -90,31 +92,32 @@ class Draft:
         )
 
     def spend(self, steps: int) -> bool:
-        """Takes steps of the budget; false, and a doubt, where there are not so many left."""
+        """Takes steps from the budget. If not enough are left, adds a doubt and returns False."""
         if not (enough := self.budget.spend(steps)):
             self.doubt("it is too long or too nested to be read")
         return enough
 
     def doubt(self, why: str) -> None:
-        """Say once that something is not certain."""
+        """Adds a doubt, once."""
         if why not in self.doubts:
             self.doubts.append(why)
 
     def run(self, argv: Argv) -> None:
-        """Add a command that runs."""
+        """Adds a command that runs."""
         if argv and len(self.commands) < MOST_COMMANDS:
             self.commands.append(argv)
         elif argv:
             self.doubt(f"it has more than {MOST_COMMANDS} commands")
 
     def go(self, argv: Argv) -> None:
-        """After a `cd` the line may be there, or, where it failed, where it was."""
+        """Follows a `cd`, `pushd` or `popd`: the line may then be in the new folder or, if the command failed, in the
+        old one."""
         if argv == ("popd",) and len(self.folders) > 1:
-            return  # to one of those that it has been in
+            return  # goes to a folder that is in `folders` already
         if argv[0] == "pushd" and len(argv) == 2 and argv[1][:1] not in {"-", "+", UNKNOWN}:
             argv = ("cd", argv[1])
         if argv == ("cd", "-") and len(self.folders) > 1:
-            return  # to one of those that it has been in
+            return  # goes to a folder that is in `folders` already
         if argv[0] in {"pushd", "popd"} or (argv[0] == "cd" and (len(argv) != 2 or argv[1] in {"-", UNKNOWN})):
             self.doubt("it goes to a folder that is known only when it runs")
         elif argv[0] == "cd":
@@ -124,14 +127,15 @@ class Draft:
                 self.folders = frozenset(sorted(self.folders)[:MOST_FOLDERS])
 
     def write(self, path: str) -> None:
-        """Add a file that a program writes by its own arguments."""
+        """Adds a file that a program writes because of its arguments."""
         if UNKNOWN in path or "{}" in path or any(c in path for c in "*?["):
             self.doubt("which files it writes is known only when it runs")
         elif path not in STREAMS and path != "-":
             self.writes.extend(self.places(path))
 
     def keep(self, name: str, word: Word, *, certain: bool) -> None:
-        """Keeps what a variable is from here on, where this is certainly its one value, or each of them is a number."""
+        """Keeps the value of a variable as a constant if the assignment is certain, and if it is the only one or all of
+        them are numbers. The name is added to `looped` in any case."""
         self.looped.add(name)
         number = word.vague == "number" or (not word.vague and word.text.isdigit())
         if certain and number and self.assigned[name] == self.assigned[f"{name} number"]:
@@ -140,12 +144,12 @@ class Draft:
             self.constants[name] = word
 
     def places(self, path: str) -> Iterator[str]:
-        """Yields every place that `path` may mean here, depending on which `cd` succeeded."""
+        """Yields every path that `path` may mean here, depending on which `cd` succeeded."""
         for folder in sorted(self.folders):
             yield path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
     def add(self, inner: Draft) -> None:
-        """Add everything of a command inside this one."""
+        """Adds everything that another draft found, except for its folders and variables."""
         for argv in inner.commands:
             self.run(argv)
         self.wrappers.extend(inner.wrappers)
@@ -156,7 +160,7 @@ class Draft:
             self.doubt(why)
 
     def done(self) -> Reading:
-        """Returns the reading, each thing in it once."""
+        """Returns the reading, with each entry once."""
         return Reading(
             commands=tuple(dict.fromkeys(self.commands)),
             wrappers=tuple(dict.fromkeys(self.wrappers)),

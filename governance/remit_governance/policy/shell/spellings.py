@@ -8,22 +8,24 @@ _SIGNALS = (
     *("HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE"),
     *("KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"),
 )
-"""By number, from 1 on, as every Linux and macOS has them but for 7, 10 and 12."""
+"""By number, from 1 on. Linux and macOS agree on them except for 7, 10 and 12, which are Linux's here."""
 _CLAUSE = re.compile(r"([ugoa]*)([-+=])([rwxX]*)")
 _BITS = {"r": 4, "w": 2, "x": 1, "X": 1}
 _PLACES = {"u": 6, "g": 3, "o": 0}
 
 
 def signal_name(text: str) -> str:
-    """Returns a signal by its name without `SIG`: of `9`, `KILL`, `SIGKILL` and `sigkill` always `KILL`."""
+    """Returns the name of a signal without `SIG`: `KILL` for `9`, `KILL`, `SIGKILL` and `sigkill`."""
     if text.isdigit() and 0 < int(text) <= len(_SIGNALS):
         return _SIGNALS[int(text) - 1]
     return text.upper().removeprefix("SIG")
 
 
 def mode_spellings(text: str) -> set[str]:
-    """Returns a file's mode as written, and in octal without leading zeros where it is one: `a+rwx` is 777 at the
-    least."""
+    """Returns the spellings of a file's mode: as written, and in octal without leading zeros.
+
+    A symbolic mode that only adds or sets bits is given as the bits that it adds, so `a+rwx` gives `777`.
+    """
     if re.fullmatch("[0-7]+", text):
         return {text, text.lstrip("0") or "0"}
     clauses = [_CLAUSE.fullmatch(part) for part in text.split(",")]
@@ -39,8 +41,8 @@ def mode_spellings(text: str) -> set[str]:
 
 
 def refspec_spellings(text: str) -> tuple[set[str], set[str]]:
-    """Returns the branch that a refspec of `git push` changes, by each of its names, and the options its signs stand
-    for."""
+    """Returns the names of the branch that a refspec of `git push` changes, and the options that its `+` or its empty
+    source stands for."""
     plain = text.removeprefix("+")
     source, colon, target = plain.partition(":")
     implied = {"--force"} if text.startswith("+") else set[str]()

@@ -1,8 +1,8 @@
-"""One word of a command line resolved to what the program gets, where every POSIX shell agrees on it; and a script as
-the parser gets it, without any character above U+00FF (CMD-06).
+"""Resolves one word of a command line to the text that the program gets, if every POSIX shell agrees on it. Encodes a
+script for the parser without any character above U+00FF (CMD-06).
 
-The grammar looks characters up in C's table of 256 without asking how large they are: `{` before an emoji reads
-memory that is not its own, and may end the process.
+The grammar looks characters up in C's table of 256 without checking how large they are: `{` before an emoji reads
+memory out of bounds, and may crash the process.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from typing import Literal
 from tree_sitter import Node
 
 _MARK = "\x80"
-"""Begins a character's number. No script that is parsed holds one: it is not shown."""
+"""Begins the number of an encoded character. No script holds it, because hidden characters are refused before
+parsing."""
 _DIGITS = 0xC0
-"""Letters that nothing in the grammar begins with: 64 of them, so six bits each."""
+"""The first of 64 letters that encode six bits each. No token of the grammar begins with one of them."""
 _WIDE = re.compile(r"[^\x00-\xff]")
 _NUMBERED = re.compile(f"{_MARK}([{chr(_DIGITS)}-{chr(_DIGITS + 63)}]{{4}})")
 
 
 def to_parse(script: str) -> bytes:
-    """Returns what the parser gets; `as_written` is the way back, for each part of it."""
+    """Returns the script encoded for the parser; `as_written` decodes any part of it."""
     return _WIDE.sub(_number, script).encode()
 
 
 def as_written(parsed: bytes) -> str:
-    """Returns a part of a script as it was written."""
+    """Returns a part of an encoded script as it was written."""
     return _NUMBERED.sub(_character, parsed.decode())
 
 
@@ -50,9 +51,9 @@ def _character(found: re.Match[str]) -> str:
 _IN_DOUBLE_QUOTES = re.compile(r'\\(?:([$`"\\])|\n)')
 _BLANK = re.compile(r"(?<!\\)[ \t]")
 _NUMERIC = frozenset("?#$!")
-"""Special parameters that are digits; without a command in the background `$!` is nothing."""
+"""Special parameters whose values are digits; `$!` is empty if no command runs in the background."""
 _PLACES: Mapping[str, str] = MappingProxyType({"HOME": "/*", "PWD": "/*", "USER": "*", "LOGNAME": "*"})
-"""Variables that name a folder or a person, and that no line sets without a doubt."""
+"""Variables that name a folder or a person. A line that sets one of them has a doubt."""
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*]", re.ASCII)
 _REVISION = re.compile(
     r"\$\((?:git (?:rev-parse(?: --(?:short|verify|abbrev-ref|show-toplevel))*|merge-base"
@@ -63,21 +64,22 @@ _REVISION = re.compile(
     r"|(?:which|command -v) [a-z][\w.-]*)\)",
     re.ASCII,
 )
-"""Commands that print the name of a commit, a branch, a folder or a time: one word, which begins with no dash."""
+"""Substituted commands that print the name of a commit, a branch, a folder, a machine or a time, which never begins
+with a dash."""
 _LISTED = re.compile(
     r"\$\((?:git (?:ls-files|diff --name-only|diff --cached --name-only)(?: [\w./*@'\"~^-]+)*"
     r"|find(?: \w[\w./-]*| \.[\w./-]*)+(?: -not| -o| -print| -(?:i?name|i?path|type|maxdepth|mindepth|size|mtime)"
     r" [\"']?[\w./*+-]+[\"']?)*)\)",
     re.ASCII,
 )
-"""Commands that print files of the workspace, any number of them."""
+"""Substituted commands that print any number of files of the workspace."""
 _NUMBERS = re.compile(
     r"\$\((?:nproc(?: --all)?|getconf _NPROCESSORS_ONLN|sysctl -n hw\.\w+|date \+%s|id -[ug]"
     r"|wc -[lcw] ?< ?[\w./-]+|git rev-list --count [\w./@~^]+|(?:[\w./@=%^~'\"* -]+\|)+ *wc -[lcw])\)",
     re.ASCII,
 )
-"""Commands that print one number."""
-# No sign by which two shells, or a shell and the grammar, could differ about where it ends.
+"""Substituted commands that print one number."""
+# Holds no character that could make two shells, or a shell and the grammar, disagree about where it ends.
 _PLAIN_SUBSTITUTION = re.compile(r"[$<]\((?!.*<<)[\w./@:=%+,^~{}|<'\"$* -]*\)|`[\w./@:=%+,^~ -]+`", re.ASCII)
 _SUM = re.compile(r"\$\(\((?:\$?[A-Za-z_]\w*\b|\b\d+\b|[\s+*/%()-])*\)\)", re.ASCII)
 _CERTAIN = re.compile(r"[\w./+@%:,=-]+", re.ASCII)
@@ -87,7 +89,7 @@ _LIST = re.compile(r"\{([^{}]*)\}")
 MOST_CHOICES = 100
 
 Vague = Literal["", "number", "place", "text"]
-"""What of a word is known only when it runs: nothing, a number, a folder or a name, any text."""
+"""Which part of a word is known only when it runs: nothing, a number, a folder or a name, or any text."""
 _ORDER: tuple[Vague, ...] = ("", "number", "place", "text")
 
 
@@ -95,11 +97,11 @@ _ORDER: tuple[Vague, ...] = ("", "number", "place", "text")
 class Word:
     """A word as far as it is known.
 
-    `text` is what the program gets; where `pattern` is set, files whose names begin like `text` up to its first
-    wildcard; where `counted` is set, `0` stands in it for numbers, one of which may be nothing at all. Where it is
-    `vague`, `*` stands in it for what is known only when it runs, which `why` says; where it is `split`, that may be
-    several words, or none. `choices` are the words that some shells make of it. `doubt` says why the word is not known;
-    then `text` means nothing.
+    `text` is what the program gets. If `pattern` is set, it gets names of files, which begin like `text` up to its
+    first wildcard. If `counted` is set, `0` in `text` stands for a number such as `$?`, or for `$!`, which may be
+    empty. If `vague` is set, `*` (or `0` for a number) in `text` stands for what is known only when it runs, and `why`
+    says so; if also `split` is set, that part may become several words or none. `choices` are the words that some
+    shells make of this one. `doubt` says why the word is not known; `text` then means nothing.
     """
 
     text: str = ""
@@ -112,7 +114,7 @@ class Word:
     choices: tuple[str, ...] = ()
 
     def joined(self, other: Word) -> Word:
-        """Returns both words as one."""
+        """Returns the word that consists of both words."""
         return Word(
             self.text + other.text,
             self.pattern or other.pattern,
@@ -129,7 +131,7 @@ _NO_VALUES: Values = MappingProxyType({})
 
 
 def resolve(node: Node, values: Values = _NO_VALUES) -> Word:  # noqa: PLR0911 a table of kinds
-    """Returns the word at `node`, where the variables in `values` are known."""
+    """Returns the word at `node`; `values` are the variables that are known."""
     match node.type:
         case "word" | "number" | "test_operator" | "extglob_pattern" | "variable_name":
             return _bare(spelled(node))
@@ -159,7 +161,7 @@ _COMPUTED = "a program's name is computed"
 
 
 def _reckons(raw: str, values: Values) -> bool:
-    """Returns whether a sum is of numbers alone: some shells run what stands in a variable's text."""
+    """Returns whether an arithmetic expression uses numbers alone; some shells would run code in a variable's text."""
     names = re.findall(r"[A-Za-z_]\w*", raw)
     return _SUM.fullmatch(raw) is not None and all(name in values and values[name].vague == "number" for name in names)
 
@@ -170,9 +172,9 @@ def spelled(node: Node) -> str:
 
 
 def _bare(text: str) -> Word:
-    """Outside quotes: backslashes escape, wildcards and braces may expand."""
+    """Returns the word for text outside quotes, where backslashes escape, and wildcards and braces may expand."""
     if "\n" in text:
-        # The grammar now and then takes the end of a line for a part of the word behind it.
+        # The grammar sometimes makes the end of a line a part of the word that follows.
         return Word(doubt="a word goes on over the end of a line")
     if _BLANK.search(text):
         return Word(doubt="where a word ends and the next begins is not certain")
@@ -201,7 +203,7 @@ _LATER = "is known only when it runs"
 
 
 def _double_quoted(node: Node, values: Values) -> Word:
-    """Returns text between double quotes, taken from the source: the tree leaves blanks out."""
+    """Returns the word for text in double quotes. Its text is taken from the source, because the tree omits blanks."""
     data, at = node.text or b"", 1
     whole = Word()
     for child in node.named_children:
@@ -210,19 +212,20 @@ def _double_quoted(node: Node, values: Values) -> Word:
         start = child.start_byte - node.start_byte
         whole = whole.joined(Word(_unescaped(as_written(data[at:start]))))
         inner = resolve(child, values)
-        # Quoted, it stays one word, but for `$@`; so a value that is known is all there is to it.
+        # A quoted parameter stays one word, except for `$@`, so a known value is not vague here.
         split = spelled(child) in {"$@", "${@}"}
         known = inner.vague == "place" and spelled(child).strip("${}") in values
         whole = whole.joined(replace(inner, split=split, vague="" if known else inner.vague))
         at = child.end_byte - node.start_byte
-    # The tree ends an unclosed string with a quote of no length.
+    # In the tree, an unclosed string ends with a quote of zero length.
     end = node.children[-1].start_byte - node.start_byte
     whole = whole.joined(Word(_unescaped(as_written(data[at:end]))))
     return Word(doubt=whole.doubt) if whole.doubt else whole
 
 
 def _unescaped(text: str) -> str:
-    """Returns a backslash in double quotes: before some signs it goes, before the end of a line both do."""
+    """Returns text in double quotes without its escapes: a backslash before some characters is removed, and a backslash
+    before the end of a line is removed together with that."""
     return _IN_DOUBLE_QUOTES.sub(lambda found: found[1] or "", text)
 
 
@@ -244,13 +247,13 @@ _RANGE = re.compile(r"\{([1-9]\d?)\.\.([1-9]\d?)\}", re.ASCII)
 
 
 def _counted(found: re.Match[str]) -> str:
-    """`{1..3}` as `{1,2,3}`; a range that counts down, or of one number, is left as it is."""
+    """Returns `{1..3}` as `{1,2,3}`; a range that counts down, or of one number, is left as it is."""
     first, last = int(found[1]), int(found[2])
     return f"{{{','.join(map(str, range(first, last + 1)))}}}" if first < last else found[0]
 
 
 def _braces(raw: str) -> Word:
-    """Returns a word with lists in braces: some shells make several of it, others leave it."""
+    """Returns a word with lists in braces, which some shells expand to several words and others leave as it is."""
     doubt = Word(doubt=f"`{raw[:40]}` means different things to different shells")
     ranges = _RANGE.sub(_counted, raw)
     if not _BRACES.fullmatch(ranges) or ".." in ranges:
@@ -265,7 +268,7 @@ def _braces(raw: str) -> Word:
     return Word(raw, pattern="*" in raw or "?" in raw, choices=tuple(chosen))
 
 
-# Forms that only cut or replace text; one that assigns, reckons or names another variable is not among them.
+# Expansions that only cut or replace text, and none that assigns, calculates or refers to another variable.
 _CUT = re.compile(
     r"\$\{(?:#[A-Za-z_]\w*|[A-Za-z_]\w*(?::?-[\w./ +,@-]*|%%?[\w.*/-]+|##?[\w.*/-]+|//?[\w. -]+(?:/[\w. -]*)?"
     r"|\^\^?|,,?))\}",
@@ -292,7 +295,8 @@ def _parameter(node: Node, values: Values) -> Word:
 
 
 def _substitution(node: Node) -> Word:
-    """Returns the output of a command, or a file with it; what that command does is looked at by itself."""
+    """Returns the word for the output of a command, or for a file with that output. What the command does is examined
+    elsewhere."""
     raw = spelled(node)
     if not _PLAIN_SUBSTITUTION.fullmatch(raw):
         return Word(doubt=f"`{raw[:40]}` {_LATER}")

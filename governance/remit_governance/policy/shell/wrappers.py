@@ -1,4 +1,4 @@
-"""Commands taken out of what only runs them: `timeout 5 env X=1 nice pytest` is a `pytest` (CMD-03)."""
+"""Takes commands out of the wrappers that run them: `timeout 5 env X=1 nice pytest` is a `pytest` (CMD-03)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remit_governance.policy.shell.words import Word
 _NOTHING = Program()
 MOST_LAYERS = 8
 MOST_SUSPECTS = 256
-"""Words of a program of which nothing is known that are looked at, and texts among them."""
+"""The most arguments of one program that are examined as commands it may run."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _MODES = frozenset({"pipefail", "errexit", "nounset", "xtrace"})
@@ -31,10 +31,10 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "
 
 @dataclass(slots=True)
 class Layers:
-    """What was found: the commands, what they were wrapped in, scripts to be read, and what is not certain.
+    """What was found in a simple command: the commands, their wrappers, scripts that have to be read, and doubts.
 
-    `suspects` are what a program that is not known here may run: its arguments, from each of them on; `texts` are those
-    of its arguments that may be scripts.
+    `suspects` are commands that an unknown program may run: its arguments, from each of them on. `texts` are those of
+    its arguments that may be scripts.
     """
 
     commands: list[tuple[Word, ...]] = field(default_factory=list[tuple[Word, ...]])
@@ -46,7 +46,7 @@ class Layers:
 
 
 def unwrap(words: Sequence[Word]) -> Layers:
-    """Returns the commands that the words of one simple command come down to; at least one, or a script."""
+    """Returns the commands inside the wrappers of one simple command: at least one command, or a script."""
     found = Layers()
     _peel(tuple(words), found, MOST_LAYERS)
     return found
@@ -58,16 +58,16 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
     if "{}" in words[0].text:
         found.doubts.append("`find` runs a program whose name is known only when it runs")
     if program != words[0].text:
-        # A rule that denies a program means it wherever it is kept.
+        # A rule that denies a program means it in any folder.
         found.wrappers.append((program, *(word.text for word in words[1:])))
         if (row.wraps or program in SHELLS) and not is_known_place(words[0].text):
-            # A file that is only called like a wrapper is a program of its own.
+            # A file elsewhere that only has the name of a wrapper is a program of its own.
             found.commands.append(words)
     if layers == 0:
         found.doubts.append("it wraps commands in too many others")
         found.commands.append(words)
     elif row.refused and not (_reads_line(words) or _only_shows(program, words)):
-        # Its command is not looked for: a person decides. A rule that denies the inner command still holds.
+        # The inner command is not searched for, because a person decides. A rule that denies it still applies.
         found.doubts.append(f"`{program}` {row.refused}")
         _denied_anywhere(words, found)
         if program == "eval" and all(word.text != UNKNOWN for word in words):
@@ -88,16 +88,16 @@ def _peel(words: tuple[Word, ...], found: Layers, layers: int) -> None:
 
 
 _ONLY_SHOW = frozenset({("alias",), ("crontab", "-l"), ("ssh", "-V")})
-"""Calls of refused programs that show something, and do nothing."""
+"""Calls of refused programs that only show something."""
 _SHOW_VERSION = frozenset(
     {
         *("sudo", "ssh", "flock", "strace", "gdb", "parallel", "entr", "bwrap", "xargs", "env", "timeout", "watch"),
         *("script", "ltrace", "unshare", "nsenter", "setpriv", "runuser", "su", "chroot", "systemd-run"),
     }
 )
-"""Programs that take a command, and say with one option alone which version they are."""
+"""Programs that run a command, but only show their version if `--version` is their one argument."""
 _ACTIVATE = re.compile(r"(?:\./)?\.?venv/bin/activate")
-"""What a project's own environment is entered by."""
+"""The script that activates a project's own virtual environment."""
 
 
 def _only_shows(program: str, words: Sequence[Word]) -> bool:
@@ -112,18 +112,19 @@ def _only_shows(program: str, words: Sequence[Word]) -> bool:
 
 
 def _reads_line(words: tuple[Word, ...]) -> bool:
-    """Returns whether it is a `read -r name` whose names are names alone."""
+    """Returns whether a command is a `read`, with no option but `-r`, into variables that are harmless."""
     names = [word.text for word in words[1:] if word.text != "-r"]
     return words[0].text == "read" and bool(names) and all(map(harmless_variable, names))
 
 
 def _denied_anywhere(words: tuple[Word, ...], found: Layers) -> None:
-    """What a program runs that cannot be told from its arguments: whatever is denied among them is denied."""
+    """Adds the arguments, from each of them on, as wrappers, because it is not known which of them the program runs: a
+    rule that denies any of them denies the command."""
     found.wrappers.extend(tuple(w.text for w in words[at:]) for at in range(1, min(len(words), MOST_SUSPECTS)))
 
 
 def _suspect(arguments: list[str], found: Layers) -> None:
-    """What may be a command among the arguments, or inside one of them, as in `mywrap -c 'rm x'`."""
+    """Adds the commands that may stand among the arguments or inside one of them, as in `mywrap -c 'rm x'`."""
     for at, text in enumerate(arguments[:MOST_SUSPECTS]):
         inner = text
         if text.startswith("--"):
@@ -148,12 +149,12 @@ def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Lay
     if program == "xargs" and not _takes_more(inner):
         found.doubts.append(f"`xargs` gives `{inner[0].text[:40]}` words that are known only when it runs")
     elif program == "xargs" and not takes_any_file(inner[0].text):
-        inner = (*inner, Word(UNKNOWN))  # one of them may be an option
+        inner = (*inner, Word(UNKNOWN))  # a word that `xargs` adds may be an option
     _peel(inner, found, layers - 1)
 
 
 def _takes_more(inner: Sequence[Word]) -> bool:
-    """Returns whether a command may be given any words behind its own."""
+    """Returns whether any words may be appended to a command without harm."""
     texts = [word.text for word in inner]
     if texts[:1] == ["sed"]:
         return len(texts) == 3 and texts[1] == "-n" and _PRINTS_LINES.fullmatch(texts[2]) is not None
@@ -166,7 +167,7 @@ _PRINTS_LINES = re.compile(r"\d+(?:,\d+)?p")
 
 
 def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Layers) -> tuple[Word, ...] | None:
-    """Returns the words of the inner command; None and a doubt where an option is not known."""
+    """Returns the words of the inner command, or adds a doubt and returns None if an option is not known."""
     at = 1
     while at < len(words):
         text = words[at].text
@@ -193,7 +194,7 @@ def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], fou
 
 
 def _option_width(text: str, wrapper: Wrapper) -> int:
-    """Returns how many words an option takes up; 0 where it is not known."""
+    """Returns the number of words that an option takes, its value included, or 0 if the option is not known."""
     if text in wrapper.valued:
         return 2
     if text in wrapper.plain:
@@ -206,7 +207,8 @@ def _option_width(text: str, wrapper: Wrapper) -> int:
 
 
 def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
-    """`sh -c SCRIPT` is its script; a script file is a command; a shell that reads its input is not certain."""
+    """Reads a call of a shell: `sh -c SCRIPT` gives the script, any other call is a command, and a shell that reads its
+    commands from its input adds a doubt."""
     at, runs_text = 1, False
     while at < len(words) and words[at].text[:1] in {"-", "+"} and words[at].text != "-":
         text = words[at].text
@@ -229,12 +231,12 @@ def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
 
 
 def _find(words: tuple[Word, ...], found: Layers, layers: int) -> None:
-    """`find` runs what stands between `-exec` and `;`, besides itself."""
+    """Adds the commands of a `find`: itself, and the one between each `-exec` and its `;` or `+`."""
     found.commands.append(words)
     at = 1
     while at < len(words):
         if words[at].text in {"-exec", "-execdir", "-ok", "-okdir"}:
-            # A `+` ends it behind `{}` alone, and is a word like any other elsewhere.
+            # A `+` ends the command only after `{}`; elsewhere it is a word like any other.
             ends = (n for n in range(at + 1, len(words)) if words[n].text == ";" or _is_last(words, n))
             end = next(ends, len(words))
             inner = words[at + 1 : end]

@@ -1,8 +1,8 @@
-"""Rows of programs as files have them: what a row may say, as pydantic models, where unknown keys are errors, and the
-rows that come with Remit (`policy/programs/*.yaml`; CMD-08).
+"""Rows of programs in files: pydantic models of what a row may say, in which unknown keys are errors, and the rows that
+come with Remit (`policy/programs/*.yaml`; CMD-08).
 
-Each of those is read when its program is first asked for: reading all takes some 40 ms, finding where each stands
-two. A row begins at the start of a line with its names.
+Each of Remit's rows is parsed when its program is first asked for, because parsing all takes some 40 ms, and finding
+where each stands takes 2 ms. A row begins at the start of a line with its names.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Form(BaseModel):
 
 
 class CommandForm(_Form):
-    """The options of a subcommand, or of which one it is another name."""
+    """The options of a subcommand, or the subcommand for which it is another name."""
 
     options: Options = ""
     marks: frozenset[Mark] = frozenset()
@@ -93,7 +93,7 @@ class CommandForm(_Form):
 
 
 class OwnProgramForm(_Form):
-    """What anybody may say of a program: what its words do, which files it writes, which options it has."""
+    """What a person or a project may say about a program: what its words do, which files it writes, its options."""
 
     programs: tuple[Words, ...] = Field(min_length=1)
     reads: Entries = ()
@@ -120,7 +120,7 @@ class OwnProgramForm(_Form):
         return self
 
     def program(self, subject: str = "") -> Program:
-        """Returns the row that it means."""
+        """Returns the row as a value."""
         return Program(
             entries=tuple(
                 Entry.of(words, effect) for effect in EFFECTS for text in getattr(self, effect) for words in _ways(text)
@@ -146,7 +146,7 @@ def _ways(text: str) -> Iterator[tuple[str, ...]]:
 
 
 class WrapperForm(_Form):
-    """Options of a program that runs the command behind them."""
+    """The options of a wrapper: a program that runs the command after its options."""
 
     valued: frozenset[Option] = frozenset()
     plain: frozenset[Option] = frozenset()
@@ -155,14 +155,14 @@ class WrapperForm(_Form):
 
 
 class DoubtedForm(_Form):
-    """Options after which a call is not certain, and why."""
+    """Options that make a call not certain, and why."""
 
     why: Words
     options: tuple[Option, ...]
 
 
 class ProgramForm(OwnProgramForm):
-    """A row of Remit's own, which may also name functions, and say what only Remit may say."""
+    """A row of Remit's own, which may also name functions and use keys that only Remit may use."""
 
     other_name_of: Words | None = Field(default=None, alias="is")
     judge: JudgeName | None = None
@@ -175,7 +175,7 @@ class ProgramForm(OwnProgramForm):
     refused: Words | None = None
 
     def program(self, subject: str = "") -> Program:
-        """Returns the row that it means."""
+        """Returns the row as a value."""
         wraps, doubted = self.wraps, self.doubted
         return replace(
             super().program(subject),
@@ -192,14 +192,15 @@ class ProgramForm(OwnProgramForm):
 
 
 _Loader: type[yaml.BaseLoader] = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""Reads every scalar as text: `true` and `yes` are programs. PyYAML's wheels bring libyaml."""
+"""Reads every scalar as text, because `true` and `yes` are programs. The faster loader needs libyaml, which PyYAML's
+wheels bring."""
 
 _ROW = re.compile(r"^- programs: \[(.*?)\]$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"\"([^\"]+)\"|([^\s,\"]+(?: [^\s,\"]+)*)")
 
 
 class RowText(NamedTuple):
-    """One row as it is written: in which file, from which line (from 1) on, of which programs."""
+    """The text of one row, with its file, its first line (counted from 1) and the names of its programs."""
 
     file: str
     line: int
@@ -208,7 +209,7 @@ class RowText(NamedTuple):
 
 
 def row_texts() -> Iterator[RowText]:
-    """Yields every row, by file and place."""
+    """Yields the text of every row that comes with Remit, ordered by file and line."""
     folder = files("remit_governance.policy") / "programs"
     for path in sorted(folder.iterdir(), key=lambda path: path.name):
         if path.name.endswith(".yaml"):
@@ -228,20 +229,20 @@ def _index() -> Mapping[str, RowText]:
 
 
 def packaged_names() -> tuple[str, ...]:
-    """Returns the programs that have a row, in the order of their names."""
+    """Returns the names of the programs that have a row, sorted."""
     return tuple(sorted(_index()))
 
 
 @lru_cache(maxsize=4096)
 def packaged(name: str) -> Program | None:
-    """Returns what Remit knows of a program; None where it has no row."""
+    """Returns Remit's own row of a program, or None if there is none."""
     row = _index().get(name)
     return None if row is None else read_row(row)
 
 
 @cache
 def read_row(row: RowText) -> Program:
-    """Returns the row as a value. Raises PolicyError, with the file, the program and what is wrong."""
+    """Returns the row as a value. Raises PolicyError with the file, the program and the fault if it is not valid."""
     try:
         form = ProgramForm.model_validate(cast("list[object]", yaml.load(row.text, _Loader))[0])  # noqa: S506 text alone
     except yaml.YAMLError as error:

@@ -1,7 +1,7 @@
-"""What is known of one program, as values: what its words do, which options it has, and what it starts.
+"""What is known about one program, as values: what its words do, which options it has, and what it starts.
 
-Beside Remit's own rows stand those of the person, which replace what they name, and those of a project, which only
-add to what a program is known to do (CMD-10).
+Besides Remit's own rows there are those of the person, which replace Remit's for what they name, and those of a
+project, which can only raise the effect that a program is known to have (CMD-10).
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from types import MappingProxyType
 from typing import Literal, get_args
 
 Effect = Literal["reads", "asks", "changes", "runs", "loses", "sends", "fetches", "unknown"]
-"""What a command does, from the least to the most:
+"""What a command does, from the least to the greatest effect:
 
-`reads` files and states of this machine; `asks` another machine for something, and tells it nothing but that;
-`changes` files, which can be undone; `runs` the project's own code, or what the project names; `loses` what cannot be
-had back; `sends` something to where it cannot be taken back from; `fetches` code that the project does not name, and
-runs it; `unknown`: nobody knows, or it changes the machine itself.
+`reads`: it reads files and the state of this machine. `asks`: it asks another machine for something, and tells it
+nothing else. `changes`: it changes files in a way that can be undone. `runs`: it runs the project's own code, or code
+that the project names. `loses`: it destroys something for good. `sends`: it sends something that cannot be taken back.
+`fetches`: it fetches and runs code that the project does not name. `unknown`: its effect is not known, or it changes
+the machine itself.
 """
 
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 ORDER: Mapping[Effect, int] = MappingProxyType({effect: at for at, effect in enumerate(EFFECTS)})
 GREATEST = ORDER["runs"]
-"""The greatest effect after which an action may still be less than `high`."""
+"""The greatest effect with which the risk of an action may still be below `high`."""
 
 JudgeName = Literal[
     "activate",
@@ -78,30 +79,31 @@ DoubtName = Literal["awk", "find", "git", "printf", "sed", "set", "tar", "test",
 WrittenName = Literal["after_first", "dd", "destination", "moves", "operands", "output", "sed", "uniq", "xxd", "yq"]
 """The names of the functions in `programs.WRITTEN`."""
 Mark = Literal["anywhere", "aliases", "cut", "stop", "plus", "bare", "refspecs", "modes", "signals"]
-"""How words are read: `anywhere`: options may also stand behind a subcommand. `aliases`: a subcommand that is not known
-may be anybody's name for another. `cut`: subcommands may be cut short. `stop`: behind the first word that is no option
-there is none. `plus`: words with a `+` are none of either. `bare`: the first word is a bundle of letters without its
-dash. `refspecs`, `modes`, `signals`: words or values of that kind.
+"""How a program reads its words. `anywhere`: options may also stand after a subcommand. `aliases`: an unknown
+subcommand may be an alias of another command. `cut`: subcommands may be abbreviated. `stop`: no options follow the
+first operand. `plus`: words that begin with `+` are neither options nor operands. `bare`: the first word may be a
+bundle of option letters without a dash. `refspecs`, `modes`, `signals`: words or values are of that kind.
 """
 
 _VERSIONS = frozenset({"--version", "--help", "-v", "-V", "-h", "-version", "-help"})
 
 
 def strongest(effects: Iterator[Effect] | Sequence[Effect]) -> Effect:
-    """Returns the greatest of these effects, at least one."""
+    """Returns the greatest of these effects; there has to be at least one."""
     return max(effects, key=ORDER.__getitem__)
 
 
 def is_option(word: str) -> bool:
-    """Tells an option from an operand; `-` alone is an operand, and mostly means the input or the output."""
+    """Tells whether a word is an option; `-` alone is an operand, which usually means the standard input or output."""
     return word.startswith("-") and word != "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Words that have one effect: leading operands, options that must be given, and whether the command ends there.
+    """Words that have one effect: the leading operands, the options that must be given, and `ends`, which says that no
+    further operand may follow.
 
-    An operand `?` is any one.
+    An operand `?` stands for any operand.
     """
 
     operands: tuple[str, ...]
@@ -114,30 +116,30 @@ class Entry:
         """Returns the entry of these words; `$` says that no further operand follows."""
         options = frozenset(word for word in words if is_option(word))
         operands = tuple(word for word in words if not is_option(word) and word != "$")
-        # Asked for its version, a program does nothing else; with more words the same letter may mean another thing.
+        # A program that shows its version does nothing else, but with more words `-v` may mean something else.
         return cls(operands, options, "$" in words or (not operands and options <= _VERSIONS), effect)
 
     @property
     def raises(self) -> bool:
-        """Whether what it names is more than may be less than `high`."""
+        """Whether its effect always makes the risk `high`."""
         return ORDER[self.effect] > GREATEST
 
     @property
     def lowers(self) -> bool:
-        """Whether what it names may be `low`, or nearly: it counts only where it is certain."""
+        """Whether its effect is so small (`reads`, `asks`) that the entry counts only if its match is certain."""
         return ORDER[self.effect] <= ORDER["asks"]
 
     @property
     def weight(self) -> tuple[int, int, int]:
-        """What decides among entries that match: options first, then operands, then the greater effect."""
+        """The rank among entries that match: by the number of options, then of operands, then by the effect."""
         return (len(self.options), len(self.operands) + self.ends, ORDER[self.effect])
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The options of one subcommand, or several, or of which other one it is another name.
+    """The options of one or several subcommands, or the subcommand for which this one is another name.
 
-    `path` are its words, each of which may be several between `|`.
+    `path` are its words; each word may be several alternatives with `|` between them.
     """
 
     path: str
@@ -158,7 +160,7 @@ class Wrapper:
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """Options after which a call is not certain, and why."""
+    """Options that make a call not certain, and why."""
 
     why: str
     options: tuple[str, ...]
@@ -166,13 +168,13 @@ class Doubted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """What is known of a program; two are the same only where they are one.
+    """What is known about a program. Two are equal only if they are the same object.
 
-    The entry with the most options decides, then that with the most operands, then the greater effect; an option alone
-    that is more than `runs` raises every subcommand; where none matches, `otherwise` does, and nothing is known where
-    that is None. An option that is not among `options` makes a command `unlisted` at least, where that is said.
-    `writes` are options whose value is a file that is written. `judge`, `doubts` and `written` name functions that say
-    what words alone cannot.
+    Of the entries that match, the one with the most options decides, then the one with the most operands, then the one
+    with the greater effect. An entry of options alone with an effect above `runs` raises every subcommand. If no entry
+    matches, the effect is `otherwise`; if that is None, nothing is known. An option that is not among `options` gives a
+    command at least the effect `unlisted`, if that is set. `writes` are options whose value is a file that is written.
+    `judge`, `doubts` and `written` name functions for what words alone cannot tell.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -193,7 +195,7 @@ class Program:
     refused: str | None = None
     subject: str = ""
     by_first: Mapping[str, tuple[Entry, ...]] = field(init=False)
-    """The entries by the operand that they begin with, empty for none: most are told apart by that."""
+    """The entries by their first operand (an empty text for none), so that few have to be compared with a command."""
 
     def __post_init__(self) -> None:
         found: dict[str, list[Entry]] = {}
@@ -203,19 +205,20 @@ class Program:
 
     @property
     def known(self) -> bool:
-        """Whether anything is known of what it does."""
+        """Whether anything is known about what it does."""
         return bool(self.entries or self.otherwise or self.judge)
 
 
 Rows = Mapping[str, Program]
-"""Rows by the name of a program, or by how a file of the project is called: `./scripts/lint.sh`."""
+"""Rows by the name of a program, or by the path with which a project's file is run, such as `./scripts/lint.sh`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnRows:
-    """The rows of a person and of a project; two are the same only where they are one.
+    """The rows of a person and of a project. Two are equal only if they are the same object.
 
-    `texts` are what they were read from, each with whether it is a project's, and `files` where that lies.
+    `texts` are the texts that they were read from, each with whether it is the project's, and `files` are the files of
+    these texts.
     """
 
     person: Rows = field(default_factory=dict[str, Program])
@@ -224,9 +227,9 @@ class OwnRows:
     files: tuple[str, ...] = ()
 
     def without_project(self) -> OwnRows:
-        """Returns the rows of the person, without those of the project."""
+        """Returns the rows of the person without the rows of the project."""
         return replace(self, project={})
 
 
 NO_ROWS = OwnRows()
-"""Remit's own rows alone."""
+"""No rows besides Remit's own."""

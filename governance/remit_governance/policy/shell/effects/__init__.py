@@ -1,3 +1,3 @@
-"""What well-known programs do, by subcommand and option: tables, and the few programs that a table cannot hold
-(CMD-05).
+"""The effects of well-known programs, by subcommand and option: looked up in rows, and judged by functions for the few
+programs that a row cannot describe (CMD-05).
 """

@@ -1,7 +1,7 @@
-"""Code on a command line: the interpreters that are given some, and the few texts of a language that only show
-something or run the project.
+"""Judges for interpreters that are given code on the command line. A few forms of code in each language are known to
+only show something or to run the project.
 
-Python that imports, reckons and prints is known by its tree, and by the names that it calls.
+Python code that only imports, calculates and prints is recognised by its tree and by the names that it calls.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Words = Sequence[str]
 
 
 def of_node(arguments: Words) -> Effect | None:
-    """Returns a check, the project's tests, or code that only shows something."""
+    """Returns the effect of `node`: a check reads, the project's tests run, code is judged by `of_code`, and any other
+    call is `unknown`."""
     match list(arguments):
         case ["-v" | "--version" | "-h" | "--help"]:
             return "reads"
@@ -33,7 +34,7 @@ def of_node(arguments: Words) -> Effect | None:
 
 
 def of_ruby(arguments: Words) -> Effect | None:
-    """Returns a constant that is printed."""
+    """Returns the effect of `ruby -e CODE`; None for any other call."""
     match list(arguments):
         case ["-e", code]:
             return of_code("ruby", code)
@@ -45,7 +46,7 @@ _PERL_LOOPS = re.compile(r"-[npla0]*e")
 
 
 def of_perl(arguments: Words) -> Effect | None:
-    """Returns lines that are chosen or changed, and printed."""
+    """Returns the effect of `perl` with code for each line, such as `perl -ne CODE FILE`; None for any other call."""
     match list(arguments):
         case [option, code, *files] if _PERL_LOOPS.fullmatch(option) and not any(
             set(file) & set("|<>&") or file[:1] in "-+" for file in files
@@ -56,7 +57,7 @@ def of_perl(arguments: Words) -> Effect | None:
 
 
 def of_julia(arguments: Words) -> Effect | None:
-    """Returns the package's own tests, and what is installed."""
+    """Returns the effect of `julia -e CODE`; None for any other call."""
     match [word for word in arguments if word not in {"--project", "--project=.", "-q"}]:
         case ["-e", code]:
             return of_code("julia", code)
@@ -65,7 +66,7 @@ def of_julia(arguments: Words) -> Effect | None:
 
 
 def of_r(arguments: Words) -> Effect:
-    """Returns the package's own tests, and what is installed."""
+    """Returns the effect of R with `-e CODE`; `--version` reads, and any other call is `unknown`."""
     match [word for word in arguments if word != "--vanilla"]:
         case ["-e", code]:
             return of_code("r", code)
@@ -75,7 +76,7 @@ def of_r(arguments: Words) -> Effect:
             return "unknown"
 
 
-# No parenthesis, backtick or assignment: nothing that calls, and a name only reads.
+# Without parentheses, backticks and assignments nothing is called, and a name is only read.
 _VALUE = r"[\w\s.+*/%<>,'\"\[\]:-]*"
 _IMPORTS = r"(?:\s*(?![^;]*\bprint\b)(?:import [\w., ]+|from [\w.]+ import [\w, ]+)\s*;)*"
 _SHOWS: Mapping[str, str] = MappingProxyType(
@@ -103,7 +104,8 @@ _SHOWS: Mapping[str, str] = MappingProxyType(
 
 
 def of_code(language: str, code: str) -> Effect:
-    """Code that imports and prints is the project's own at most; any other may do anything."""
+    """Returns `runs` for code that only imports and prints, because it runs the project's own code at most, and
+    `unknown` for any other code."""
     if language == "python" and only_shows(code):
         return "runs"
     plain = _SAFE_CALL.sub("[", code).replace(")", "]") if language == "node" else code
@@ -118,7 +120,7 @@ _SAFE_CALL = re.compile(
     r"(?<![\w.)\]])(?:console\.log|JSON\.stringify|Object\.(?:keys|values|entries)|require|require\.resolve"
     r"|process\.(?:cwd|uptime|memoryUsage)|Math\.\w+)\("
 )
-"""Calls in JavaScript that show something, or load what the project names."""
+"""Calls in JavaScript that only show something, or load what the project names."""
 
 
 _SQL_TEXT = re.compile(r"'(?:[^']|'')*'")
@@ -156,7 +158,8 @@ _FLAGS = frozenset(
 
 
 def of_sql(arguments: Sequence[str]) -> Effect:
-    """Returns what a database's client is told: reading where each statement is known to read."""
+    """Returns `asks` if every statement that a database's client is given is known to read, `reads` if the client only
+    lists databases or shows its version, and `unknown` otherwise."""
     texts: list[str] = []
     operands: list[str] = []
     words = iter(arguments)
@@ -180,11 +183,12 @@ def of_sql(arguments: Sequence[str]) -> Effect:
 
 
 _LISTS = frozenset({"-l", "--list", "--version", "-V", "-A", "-t", "-X", "-x", "--csv", "--no-psqlrc", "--tuples-only"})
-"""Words that have a client say what databases this machine has, or which version it is."""
+"""Options with which a client only lists this machine's databases or shows its version."""
 
 
 def of_sql_file(arguments: Sequence[str]) -> Effect:
-    """Returns what the client of a database in a file is told; opened for reading alone, it only looks at that file."""
+    """Returns the effect of the client of a database in a file: as `of_sql`, but `reads` instead of `asks` if the file
+    is opened read-only."""
     said = of_sql(arguments)
     return "reads" if said == "asks" and not _READ_ONLY.isdisjoint(arguments) else said
 
@@ -214,7 +218,7 @@ _FUNCTIONS = frozenset(
         *("tuple", "type", "zip"),
     ]
 )
-"""Functions that everybody has, and that do nothing but give something."""
+"""Built-in functions of Python that do nothing but return or print something."""
 _DOTTED = frozenset(
     [
         *("json.load", "json.loads", "json.dumps", "tomllib.load", "tomllib.loads", "yaml.safe_load", "ast.parse"),
@@ -224,11 +228,12 @@ _DOTTED = frozenset(
         *("sys.getrecursionlimit", "sys.getsizeof", "sys.getdefaultencoding", "math.sqrt", "math.factorial"),
     ]
 )
-"""Functions of modules of which the same holds; a module of that name in the project is the project's own."""
+"""Functions of modules that do nothing but return something. If the project has a module of that name, its own code
+runs."""
 _METHODS = frozenset(
     ["items", "join", "keys", "lower", "read", "split", "splitlines", "strip", "title", "upper", "values"]
 )
-"""What a text or a table is asked for."""
+"""Methods of texts, dicts and files that do nothing but return something."""
 _NODES = (
     *(ast.Module, ast.Expr, ast.Import, ast.ImportFrom, ast.alias, ast.Assign, ast.Name, ast.Load, ast.Store),
     *(ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.BinOp, ast.UnaryOp, ast.BoolOp),
@@ -239,12 +244,12 @@ _PLAIN_FILE = re.compile(
     r"(?!.*(?:secret|credential|token))\w[\w-]*(?:/\w[\w-]*)*(?:\.[\w-]+)*\.(?:json|toml|ya?ml|txt|md|csv|cfg|py)"
 )
 _KEYWORDS = frozenset(["sep", "end", "flush", "indent", "sort_keys", "ensure_ascii", "reverse", "encoding"])
-"""Names of arguments by which no function is handed over."""
+"""Keyword arguments that cannot pass a function."""
 _LONGEST = 500
 
 
 def only_shows(code: str) -> bool:
-    """Returns whether code imports, reckons and prints, and reads no file but a plain one of the project."""
+    """Returns whether Python code only imports, calculates and prints, and reads only plain files of the project."""
     if len(code) > _LONGEST:
         return False
     try:
@@ -259,7 +264,7 @@ def only_shows(code: str) -> bool:
 def _is_plain(node: ast.AST) -> bool:  # noqa: PLR0911 a table of kinds
     match node:
         case ast.alias(name=name, asname=other):
-            # No name that is called here may stand for something else.
+            # A name that may be called must not be bound to something else.
             own = other or name
             return own not in _FUNCTIONS | {"open", "*"} and (own == name or own not in _ROOTS)
         case ast.ImportFrom(module=module, names=names):

@@ -1,7 +1,7 @@
-"""What one command does: its row in a table, or a judge of its own where words alone decide
+"""Finds the effect of one command, by the program's row, or by a function (a judge) for what a row cannot say
 (CMD-05).
 
-A judge returns None where the row decides. What is in no table is `unknown`.
+A judge returns None if the row decides. A program without a row is `unknown`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _RUNS_OTHERS = frozenset({"run", "exec", "x", "dlx"})
 
 
 def plain_name(program: str) -> str:
-    """Returns the name that a table has for this program: `python3.12` is `python`, `gcc-13` is `gcc`."""
+    """Returns the name under which this program has a row: `python3.12` is `python`, `gcc-13` is `gcc`."""
     if _is_known(program):
         return program
     versioned = _VERSIONED.fullmatch(program)
@@ -70,7 +70,8 @@ def _is_known(program: str) -> bool:
 
 
 def effect_of(command: tuple[str, ...]) -> Effect:
-    """Returns what a command does that is of known programs where they belong, by its words, at least one."""
+    """Returns the effect of a command of at least one word. Of the program's path only the name counts, so the program
+    has to be in a known place (`is_known_place`)."""
     program, arguments = plain_name(posixpath.basename(command[0])), command[1:]
     row = packaged(program)
     if row is None or not row.known:
@@ -83,7 +84,8 @@ def effect_of(command: tuple[str, ...]) -> Effect:
 
 
 def has_one_effect(program: str) -> bool:
-    """Returns whether a program builds or checks the project whatever its words are: nothing more can be made of it."""
+    """Returns whether a program has the effect `runs` whatever its words are: it has no judge, and its row names
+    nothing that is in `_MORE`."""
     row = packaged(program)
     return (
         row is not None
@@ -97,7 +99,7 @@ _MORE: frozenset[Effect] = frozenset({"loses", "sends", "unknown"})
 
 
 def files_of(program: str, arguments: Words) -> Iterator[str]:
-    """Yields the files that a known program's options name to be written."""
+    """Yields the files that a known program writes because an option names them."""
     name = plain_name(program)
     row = packaged(name)
     if row is not None:
@@ -105,8 +107,8 @@ def files_of(program: str, arguments: Words) -> Iterator[str]:
 
 
 def effect_in_project(command: tuple[str, ...]) -> Effect:
-    """Returns what a command does whose program lies in the project: a build's wrapper, or a tool that was installed
-    there."""
+    """Returns the effect of a command whose program is a file of the project, such as a build's wrapper or a tool that
+    was installed there."""
     program = command[0].removeprefix("./")
     if program in {"configure", "bin/dev"}:
         return "runs"
@@ -172,7 +174,8 @@ def _pip(arguments: Words) -> Effect | None:
 
 
 def _of_installed(given: Given) -> Effect:
-    """Returns what the project names is its own; an address names somebody else's."""
+    """Returns `fetches` if `pip install` has an option with an address, `runs` if the project names what is installed,
+    and `reads` for any other subcommand."""
     if given.operands[:1] != ("install",):
         return "reads"
     return "fetches" if any("://" in value or "@" in value for _, value in given.values) else "runs"
@@ -193,7 +196,7 @@ def _uv(arguments: Words) -> Effect | None:
 
 
 def _runner(*before: str, flags: str = "", own: frozenset[str] = frozenset()) -> Judge:
-    """Returns a judge for `npx TOOL`, `poetry run TOOL`: what the tool does, and it is the project's own at least."""
+    """Returns a judge for calls such as `npx TOOL` and `poetry run TOOL`: the tool's effect, but at least `runs`."""
 
     def judge(arguments: Words) -> Effect | None:
         words = list(arguments)
@@ -210,7 +213,7 @@ _SCRIPTS = frozenset(
         *("tests", "types", "typing"),
     ]
 )
-"""Names that projects give their scripts, where a runner of tools starts these, too."""
+"""Names that projects give their scripts, for runners of tools that can start these too."""
 
 
 def _run_tool(words: Words, flags: frozenset[str], own: frozenset[str] = frozenset()) -> Effect:
@@ -228,7 +231,7 @@ def _run_tool(words: Words, flags: frozenset[str], own: frozenset[str] = frozens
 
 
 _CHOOSES = frozenset({"--extra", "--group", "--python", "--package"})
-"""Options of runners of tools that choose among what the project names."""
+"""Options of runners of tools with a value, which only choose among what the project names."""
 _SETS_MODE = re.compile(r"(?:NODE_ENV|BABEL_ENV|CI|FORCE_COLOR|TZ)=\w+")
 
 _TOOLS = frozenset(
@@ -237,7 +240,7 @@ _TOOLS = frozenset(
         *("sequelize", "sequelize-cli", "drizzle-kit", "firebase", "hardhat", "changeset", "gitleaks"),
     ]
 )
-"""Programs that a runner of tools may start beside those of the project's tables."""
+"""Programs that a runner of tools may start, besides those for which `_is_tool` holds."""
 
 
 def _npm(arguments: Words) -> Effect | None:
@@ -278,7 +281,7 @@ def _php(arguments: Words) -> Effect | None:
 
 
 def _row(name: str) -> Program:
-    """Returns a row that is known to be there."""
+    """Returns the row of a program that certainly has one."""
     row = packaged(name)
     assert row is not None
     return row
@@ -343,4 +346,4 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "yarn": _manager("yarn"),
     }
 )
-"""The functions that decide where words say more than a row can; rows name them."""
+"""The functions that decide what a row cannot say. Rows name them in `judge`."""

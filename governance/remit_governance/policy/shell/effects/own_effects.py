@@ -1,4 +1,4 @@
-"""What a command does by Remit's own rows, and by those that a person and a project add to them (CMD-10)."""
+"""The effect of a command by Remit's own rows and by the rows that a person and a project add (CMD-10)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from remit_governance.policy.shell.programs import is_known_place
 
 
 def effect_with(command: tuple[str, ...], own: OwnRows) -> Effect:
-    """Returns what a command does, at least one word: what the person's row says where it speaks, else what Remit
-    knows; and no less than what the project's row says.
+    """Returns the effect of a command of at least one word: what the person's row says, or else what Remit knows, but
+    at least what the project's rows say.
     """
     known = effect_of(command) if is_known_place(command[0]) else effect_in_project(command)
     if (mine := _row_of_person(command[0], own.person)) is not None:
@@ -34,7 +34,7 @@ def effect_with(command: tuple[str, ...], own: OwnRows) -> Effect:
 
 
 def files_with(command: tuple[str, ...], own: OwnRows) -> Iterator[str]:
-    """Yields the files that options name to be written, by the rows of the person and of the project."""
+    """Yields the files that a command writes because options name them, by the rows of the person and the project."""
     mine = _row_of_person(command[0], own.person)
     rows = [] if mine is None else [(mine, posixpath.basename(command[0]))]
     for row, name in chain(rows, _rows_of_project(command[0], own.project)):
@@ -42,14 +42,15 @@ def files_with(command: tuple[str, ...], own: OwnRows) -> Iterator[str]:
 
 
 def _row_of_person(program: str, rows: Rows) -> Program | None:
-    """Returns the row of this very program: `./ls` is not `ls`, and may have a row of its own."""
+    """Returns the person's row of exactly this program: `./ls` is not `ls`, and may have a row of its own."""
     if program in rows:
         return rows[program]
     return rows.get(posixpath.basename(program)) if is_known_place(program) else None
 
 
 def _rows_of_project(program: str, rows: Rows) -> Iterator[tuple[Program, str]]:
-    """Yields the rows that may be about this program, wherever it lies and whatever its version is."""
+    """Yields the project's rows that may be about this program, in any folder and of any version, each with the
+    program's name."""
     name = posixpath.basename(program)
     for each in dict.fromkeys((program, name, plain_name(name))):
         if each in rows:
@@ -60,7 +61,7 @@ def _by_person(row: Program, known: Program | None, effect: Effect, given: Given
     said, raising = effects_said(row, given)
     if said is None:
         return strongest((effect, *raising))
-    # What Remit knows an option to raise it still does, unless the person's row names that option.
+    # An option that raises the effect by Remit's row still does, unless the person's row names that option.
     named = frozenset(option for entry in row.entries for option in entry.options)
     return strongest((said, *raising, *(() if known is None else raised_by(known, given, partial(_is_new, named)))))
 

@@ -1,6 +1,6 @@
-"""How a command is looked up in a program's row (CMD-05, CMD-09).
+"""Looks a command up in a program's row (CMD-05, CMD-09).
 
-A row names for each effect the subcommands and options that have it; what it does not name has its effect `otherwise`.
+For each effect a row names the subcommands and options that have it; all others have the effect `otherwise`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from remit_governance.policy.shell.reading import UNKNOWN
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One way to read a command's arguments: its operands, by their one name and as written, options and their values.
+    """One reading of a command's arguments.
 
-    Options are by their one name, too; `raw` are all words as written, up to an equals sign.
+    `forms` are the subcommands and operands twice: with the subcommands' main names, and as written. `options` are the
+    known options by their main names, `unknown` the others, and `values` the values of both. `raw` are all words as
+    written, up to an equals sign. `known` tells whether the program's options are known, and `names` gives the main
+    name of an option.
     """
 
     forms: tuple[tuple[str, ...], ...]
@@ -37,9 +40,10 @@ class Given:
 
 
 def readings(name: str, arguments: Sequence[str], own: Program | None = None) -> tuple[Given, ...]:
-    """Returns the ways to read the arguments of the program of this name; none where they are too many.
+    """Returns the readings of a program's arguments, or none if there are too many, or if its first word may be any
+    subcommand.
 
-    Options are those that Remit knows of it, or those of its `own` row where that has some.
+    The options are those of the row `own`, if that has some, else those of Remit's own row.
     """
     family = None if own is None else family_of(own, name)
     calls = tuple(islice(calls_of((name, *arguments), family=family or None), MOST_READINGS + 1))
@@ -50,7 +54,7 @@ def readings(name: str, arguments: Sequence[str], own: Program | None = None) ->
 
 
 def _given(call: Call, raw: frozenset[str], own: Program | None) -> Iterator[Given]:
-    """Yields the reading, and where a word may be an unknown option's value, the one in which it is."""
+    """Yields the reading with all operands, and the one without operands that may be an unknown option's value."""
     known = own is not None or row_of(call.spelled[:1]) is not None
     for certain in (False, True):
         operands = [min(each.spellings) for each in call.operands if not (certain and each.after is not None)]
@@ -60,27 +64,27 @@ def _given(call: Call, raw: frozenset[str], own: Program | None) -> Iterator[Giv
 
 @lru_cache(maxsize=512)
 def _one_names(path: tuple[str, ...], own: Program | None) -> Callable[[str], str]:
-    """Returns the one name of an option of this program and subcommand."""
+    """Returns a function that gives the main name of an option of this program and subcommand."""
     row = row_of(path) if own is None else family_of(own, path[0]).get(path)
     known = {} if row is None else {name: option.name for name, option in row.options.items()}
     return lambda option: known.get(option, option)
 
 
 def effect_in(program: Program, name: str, arguments: Sequence[str]) -> Effect:
-    """Returns what a row says of this command."""
+    """Returns the effect of this command by a row."""
     return in_every_reading(name, arguments, partial(_effect_of, program))
 
 
 def in_every_reading(
     name: str, arguments: Sequence[str], judge: Callable[[Given], Effect], own: Program | None = None
 ) -> Effect:
-    """Returns the most that a command does in any way to read it."""
+    """Returns the greatest effect that `judge` finds in any reading of a command, or `unknown` if there is none."""
     ways = readings(name, arguments, own)
     return strongest([judge(given) for given in ways]) if ways else "unknown"
 
 
 def tells_unknown(program: Program, name: str, arguments: Sequence[str]) -> bool:
-    """Returns whether something in a command is what a row calls `unknown`."""
+    """Returns whether a row names something in a command as `unknown`, or the command cannot be read."""
     return effect_in(_only_unknown(program), name, arguments) != "reads"
 
 
@@ -96,17 +100,18 @@ def _effect_of(program: Program, given: Given) -> Effect:
 
 
 def effects_said(program: Program, given: Given) -> tuple[Effect | None, tuple[Effect, ...]]:
-    """Returns what a row says of a command, None where it says nothing, and what it is at least for what is given
-    besides."""
+    """Returns the effect that a row gives to a command (None if it gives none), and the effects to which options raise
+    it at least."""
     matching = tuple(_matching(program, given))
-    # An option that raises does so whatever the subcommand; any other speaks where no subcommand says more.
+    # An option that raises the effect alone does so for every subcommand; all other entries compete by their weight.
     speaking = [entry for entry in matching if not _raises_alone(entry)]
     said = max(speaking, key=lambda entry: entry.weight).effect if speaking else program.otherwise
     return said, tuple(_raised(program, given, matching))
 
 
 def raised_by(program: Program, given: Given, counts: Callable[[Entry], bool]) -> Iterator[Effect]:
-    """Returns what options make of a command alone, those of the entries that count."""
+    """Yields the effects to which options raise a command: those of entries for which `counts` holds, of options that
+    name files to write, and of options that are not listed."""
     return _raised(program, given, [entry for entry in _matching(program, given) if counts(entry)])
 
 
@@ -132,14 +137,15 @@ def _matching(program: Program, given: Given) -> Iterator[Entry]:
 
 
 def written_by(program: Program, name: str, arguments: Sequence[str], own: Program | None = None) -> Iterator[str]:
-    """Yields the files that its options name to be written; options are read as `readings` does."""
+    """Yields the files that a command writes because an option in the row's `writes` names them; options are read as in
+    `readings`."""
     if program.writes:
         for given in readings(name, arguments, own):
             yield from _files_of(program, given)
 
 
 def _is_written_to(option: str, given: Given) -> bool:
-    """Returns whether an option that names a file is given, also where nobody knows that its subcommand has it."""
+    """Returns whether an option that names a file to write is given, even if its subcommand is not known to have it."""
     written = given.raw if len(option) > 2 else {word[:2] for word in given.raw}
     return given.names(option) in given.options or option in written
 
@@ -158,7 +164,7 @@ def _matches(entry: Entry, given: Given) -> bool:
 
 
 _SHOWING = frozenset({"-q", "--quiet", "--verbose", "--json", "--no-pager", "--no-color", "--color", "--no-legend"})
-"""Options that change how something is shown, in whichever program."""
+"""Options that only change how something is shown, in every program."""
 
 
 def _begins(entry: Entry, operands: tuple[str, ...]) -> bool:
@@ -174,7 +180,7 @@ def _is_given(option: str, given: Given, entry: Entry) -> bool:
         return _is_certain(option, name, given)
     if name in given.options or option in given.unknown:
         return True
-    # All but what lowers counts also cut short, and what raises in any spelling.
+    # Here an abbreviated option counts too, and for an effect that raises any word that is spelled like the option.
     cut = option.startswith("--") and any(len(name) > 2 and option.startswith(name) for name in given.unknown)
     return cut or (option in given.raw and (entry.raises or not given.known))
 
@@ -182,5 +188,5 @@ def _is_given(option: str, given: Given, entry: Entry) -> bool:
 def _is_certain(option: str, name: str, given: Given) -> bool:
     if name in given.options:
         return name not in map(given.names, given.unknown)  # `--check=false` is not `--check`
-    # A letter out of a word that is no bundle is none: `-replace` holds no `-p`.
+    # A letter in a word that is not a bundle does not count: `-replace` does not give `-p`.
     return option in given.raw and (option in given.unknown or not given.known)

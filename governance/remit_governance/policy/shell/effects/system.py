@@ -1,5 +1,5 @@
-"""Programs of a system, of git and of clouds, of which words say more than a row can; and requests: what is asked for,
-and what is told by asking.
+"""Judges for programs of the system, for git, for tools of clouds and for requests (`curl`, `wget`), whose effects a
+row cannot tell.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ Words = Sequence[str]
 
 
 def of_git(arguments: Words, row: Program) -> Effect | None:
-    """`checkout` that takes files, and a fetch over what is there, lose what was; the row says the rest."""
+    """Returns the effect of `git`: a `checkout` of files and a fetch with `+` overwrite and so lose what was there; the
+    row says the rest."""
     more = in_every_reading("git", arguments, partial(_of_operands, "--" in arguments))
     return strongest([more, effect_in(row, "git", arguments)])
 
@@ -34,23 +35,23 @@ def _of_operands(dashes: bool, given: Given) -> Effect:
 
 
 _HELPER = re.compile(r"[\w.+-]+::")
-"""An address that names the program that speaks to it: `ext::sh -c id`."""
+"""An address that names a program to run for the transfer, such as `ext::sh -c id`."""
 _FILE_LIKE = re.compile(r"\.{1,2}|\./.*|.*/|.*[*?\[].*|:.*|(?:.*/)?[^/]*\.[A-Za-z]\w{0,9}")
 
 
 def _takes_files(operands: Words, *, dashes: bool) -> bool:
-    """Returns whether `checkout` would take files from a commit, over what they are now."""
+    """Returns whether `checkout` would overwrite files with those of a commit."""
     many = len(operands) > (0 if dashes else 1)
     return many or any(_FILE_LIKE.fullmatch(word) for word in operands)
 
 
 def of_remove(arguments: Words) -> Effect | None:
-    """Returns files that a pattern, or a program, chooses are not named by anybody."""
+    """Returns `loses` if a pattern, or a program such as `find`, chooses the files, because then nobody named them."""
     return "loses" if any(set(word) & set("*?[{") for word in arguments) else None
 
 
 def of_copy(arguments: Words) -> Effect | None:
-    """Nothing, copied onto a file, empties it; a copy that is a link is one."""
+    """Returns `loses` for a copy of `/dev/null`, which empties a file; copies that are links go to `of_link`."""
     if any(map(_LINKS.fullmatch, arguments)):
         return of_link(arguments)
     return "loses" if "/dev/null" in arguments[:-1] else None
@@ -60,7 +61,7 @@ _LINKS = re.compile(r"-[a-zA-Z]*[sl][a-zA-Z]*|--symbolic-link|--link")
 
 
 def of_link(arguments: Words) -> Effect | None:
-    """Returns what `ln` does: a link to what lies elsewhere takes whatever is done with its name out of the project."""
+    """Returns `unknown` for a link to a place outside the project, because later writes to the link go there."""
     places = (word.partition("=")[2] if word.startswith("--") else word for word in arguments)
     return "unknown" if any(place.startswith(("/", "~")) for place in places) else None
 
@@ -72,19 +73,20 @@ _OPENS = re.compile(
 
 
 def of_chmod(arguments: Words) -> Effect | None:
-    """Returns a mode that opens a file to everybody is none that a project needs."""
+    """Returns `unknown` for a mode that opens a file to everybody, because no project needs that."""
     modes = [mode for word in arguments for mode in word.split(",")]
     return "unknown" if any(_OPENS.fullmatch(mode) for mode in modes) else None
 
 
 def of_move(arguments: Words) -> Effect | None:
-    """Returns what is moved to scratch folders or devices is gone with the command."""
+    """Returns `loses` for a move to a scratch folder or a device, because the file is gone after the command."""
     away = (word.partition("=")[2] or word for word in arguments)
     return "loses" if any(word.startswith(("/tmp", "/var/tmp", "/dev")) for word in away) else None  # noqa: S108
 
 
 def of_pager(arguments: Words) -> Effect | None:
-    """Returns a pager runs what stands behind `+`, and writes logs."""
+    """Returns `unknown` for a word with `+`, which a pager runs, and for options that name files, such as a log to
+    write."""
     if any(word.startswith("+") for word in arguments):
         return "unknown"
     files = any(re.match(r"-[a-zA-Z]*[oOkT]|--(?:log|LOG|lesskey|tag)", word) for word in arguments)
@@ -92,7 +94,8 @@ def of_pager(arguments: Words) -> Effect | None:
 
 
 def of_kill(arguments: Words) -> Effect | None:
-    """Returns a process that is named by its number may be started again; all of them may not."""
+    """Returns `changes` if processes are named by number, because they can be started again, and `reads` for `-l`; any
+    other call, such as one for all processes, is `unknown`."""
     if arguments[:1] == ("-l",) or arguments[:1] == ["-l"]:
         return "reads"
     words = list(arguments)
@@ -105,7 +108,7 @@ def of_kill(arguments: Words) -> Effect | None:
 
 
 def of_fzf(arguments: Words) -> Effect | None:
-    """Returns what `fzf` does: a key may be bound to a command; to names of actions it is bound harmlessly."""
+    """Returns `unknown` if a key may be bound to a command; a binding to names of actions is harmless."""
     return "unknown" if in_every_reading("fzf", arguments, _of_bindings) == "unknown" else None
 
 
@@ -118,12 +121,12 @@ _BINDINGS = re.compile(r"[\w-]+:[a-z-]+(?:\+[a-z-]+)*(?:,[\w-]+:[a-z-]+(?:\+[a-z
 
 
 def of_rsync(arguments: Words) -> Effect | None:
-    """Returns a colon names another machine."""
+    """Returns `sends` if an operand has a colon, which names another machine."""
     return "sends" if any(":" in word for word in arguments if not word.startswith("-")) else None
 
 
 def of_kubernetes(arguments: Words) -> Effect | None:
-    """Returns what has `secret` in its name is one."""
+    """Returns `unknown` if a word has `secret` in it, and `asks` for a dry run of a subcommand in `_TRIED`."""
     if any("secret" in word.lower() for word in arguments):
         return "unknown"
     tried = {word for word in arguments if word.startswith("--dry")}
@@ -136,11 +139,11 @@ def of_kubernetes(arguments: Words) -> Effect | None:
 _TRIED = frozenset(
     {"apply", "create", "delete", "expose", "label", "annotate", "patch", "replace", "run", "scale", "set"}
 )
-"""What kubectl can be asked to only show."""
+"""Subcommands of kubectl whose `--dry-run` only shows what they would do."""
 
 
 def of_printenv(arguments: Words) -> Effect | None:
-    """Returns a variable that is called like a secret is one."""
+    """Returns `unknown` if the name of a variable says that it is a secret."""
     return "unknown" if any(_CLOUD_SECRET.search(word.lower()) for word in arguments) else None
 
 
@@ -152,7 +155,8 @@ _CLOUD_READS = re.compile(
 
 
 def of_cloud(arguments: Words) -> Effect | None:
-    """`aws ec2 describe-instances`, `gcloud run services list`, `az group show`."""
+    """Returns the effect of a cloud's tool by its verbs: `aws ec2 describe-instances`, `gcloud run services list` and
+    `az group show` ask; what may concern secrets or change something is `unknown`."""
     operands = [word for word in arguments if not word.startswith("-")]
     if any(_CLOUD_SECRET.search(word.lower()) for word in arguments):
         return "unknown"
@@ -163,7 +167,7 @@ def of_cloud(arguments: Words) -> Effect | None:
 
 
 _CLOUD_OWN = frozenset({("configure", "list"), ("config", "list"), ("config", "get-value"), ("config", "get")})
-"""What is asked of settings on this machine alone."""
+"""Commands that only read settings on this machine."""
 
 
 def _changing(verbs: Words) -> bool:
@@ -174,7 +178,7 @@ def _changing(verbs: Words) -> bool:
 
 
 def of_shell(arguments: Words) -> Effect | None:
-    """`bash -n FILE` reads a script, and runs none of it."""
+    """Returns `reads` for `bash -n FILE`, which reads a script and runs nothing of it."""
     match list(arguments):
         case ["-n", file] if file[:1] not in {"-", "+"}:
             return "reads"
@@ -183,7 +187,8 @@ def of_shell(arguments: Words) -> Effect | None:
 
 
 def of_activate(arguments: Words) -> Effect | None:
-    """Returns what a project's own environment is entered by; any other file is not sourced without a doubt."""
+    """Returns `runs`, which is right for activating a project's own virtual environment. Sourcing any other file has a
+    doubt."""
     return "runs"
 
 
@@ -191,19 +196,19 @@ _SHOWN_BY_NAME = re.compile(r"(?:-n )?[a-z][\w.]*(?: [a-z][\w.]*)*|-a|-A")
 
 
 def of_sysctl(arguments: Words) -> Effect | None:
-    """Returns what `sysctl` does: a name without a value is shown."""
+    """Returns `reads` if all words are names without a value, because `sysctl` shows these."""
     return "reads" if _SHOWN_BY_NAME.fullmatch(" ".join(arguments)) else None
 
 
 def of_media(arguments: Words) -> Effect | None:
-    """Programs that make one file of another; an address, a pipe or a protocol's name is none."""
+    """Returns `unknown` if a word may be an address, a pipe or a protocol's name, for programs that convert files."""
     return "unknown" if any(set(word) & set("|@:") for word in arguments) else None
 
 
 _LOCAL = re.compile(r"(?:https?://)?(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?::\d+)?(?:/.*)?")
 _PLAIN_URL = re.compile(r"(?:https?://)?[\w.-]+\.[a-z]{2,}(?::\d+)?(?:/[\w./~+%@:,=-]*)?")
 _LONGEST_URL = 200
-"""Characters after which an address may well carry more than a place."""
+"""The most characters of an address; a longer one may well carry data."""
 
 _CURL_VALUES = frozenset(
     [
@@ -266,7 +271,8 @@ _TELLS = re.compile(r"(?:proxy-)?authorization|cookie|.*(?:key|token|secret|auth
 
 
 def of_curl(arguments: Sequence[str]) -> Effect:
-    """Returns a plain GET of a plain address asks; whatever may carry data sends."""
+    """Returns `asks` for a plain GET of a plain address (`changes` if it writes a file), and `sends` for all that may
+    carry data."""
     return in_every_reading("curl", arguments, _of_request)
 
 
@@ -301,7 +307,7 @@ _WGET_KNOWN = frozenset(
 
 
 def of_wget(arguments: Sequence[str]) -> Effect:
-    """Returns a download of a plain address changes a file; any option that is not known may send."""
+    """Returns `changes` for a download from plain addresses, and `sends` if an option is not known."""
     return in_every_reading("wget", arguments, _of_download)
 
 

@@ -1,4 +1,5 @@
-"""Tasks that a project defines: what they do is the project's own, and only their names say how far it goes."""
+"""Judges for tasks that a project defines, such as `make` targets: they run the project's code, and only their names
+tell whether they may reach further."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _FAR_REACHING = frozenset(
         *("unpublish", "upload", "wipe"),
     ]
 )
-"""Words of a task's name after which it may reach beyond the project, or take away what cannot be had back."""
+"""Words in a task's name that say that it may reach beyond the project, or destroy something for good."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _TASK = re.compile(r"[\w.:/@+-]+")
@@ -51,11 +52,11 @@ _BUILT_IN: Mapping[str, frozenset[str]] = MappingProxyType(
         ),
     }
 )
-"""Package manager → subcommands of its own that no table allows; every other word is the name of a task."""
+"""Package manager → its own subcommands that no row allows; every other word is the name of a task."""
 
 
 def of_task(name: str) -> Effect:
-    """Returns what a task of the project does, by its name."""
+    """Returns the effect of a task of the project, by its name."""
     if not _TASK.fullmatch(name):
         return "unknown"
     if name.endswith((":status", ":check", ":dry-run", ":validate")):
@@ -64,7 +65,7 @@ def of_task(name: str) -> Effect:
 
 
 def of_tasks(program: str, arguments: Sequence[str], table: Program) -> Effect:
-    """Returns what a package manager or a runner of tasks does: what its row says, else what the names of the tasks
+    """Returns the effect of a package manager or a runner of tasks: what its row says, else what the names of the tasks
     say."""
     judge = _of_script if program in _BUILT_IN else _of_names
     said = effect_in(table, program, arguments)
@@ -74,14 +75,14 @@ def of_tasks(program: str, arguments: Sequence[str], table: Program) -> Effect:
 
 
 def _of_names(program: str, given: Given) -> Effect:
-    # A property with its value names no task; sbt's have their arguments in the same word.
+    # A word `NAME=value` is no task. A task of sbt has its arguments in the same word.
     names = [word.split()[0] if program == "sbt" and word.strip() else word for word in given.operands]
     names = [name for name in names if not _SETTING.fullmatch(name)]
     return strongest(["runs", *map(of_task, names)])
 
 
 def _of_script(program: str, given: Given) -> Effect:
-    """`npm run NAME`; of the others also the name alone."""
+    """Returns the effect of `npm run NAME`; the other managers also take the name alone."""
     names = given.operands
     if names[:1] == ("workspace",):
         names = names[2:]
@@ -91,7 +92,8 @@ def _of_script(program: str, given: Given) -> Effect:
 
 
 def of_make(arguments: Sequence[str]) -> Effect:
-    """`make TARGET NAME=value`: the project's own, unless it is told which shell to run or where to read its rules."""
+    """Returns the effect of `make TARGET NAME=value`, by its targets. It is `unknown` if a setting chooses the shell or
+    has an odd value, or if rules come from outside the project."""
     for word in arguments:
         setting = _SETTING.fullmatch(word)
         if setting and (setting[1] in _SHELL_SETTINGS or not _PLAIN_VALUE.fullmatch(setting[2])):
@@ -108,7 +110,7 @@ def _of_make(given: Given) -> Effect:
         value == "-" or value.startswith(("/", "..")) for value in rules
     ):
         return "unknown"
-    # Of what it would only print it runs what the project's rules always run.
+    # A dry run still runs what the project's rules always run.
     return "runs" if "--dry-run" in given.options else _of_names("make", given)
 
 
@@ -120,7 +122,7 @@ _GOALS = re.compile(
 
 
 def of_maven(arguments: Sequence[str]) -> Effect | None:
-    """Goals of Maven; `deploy` and what else is not listed may reach anywhere."""
+    """Returns `runs` for listed goals of Maven, and `unknown` for others such as `deploy`, which may reach anywhere."""
     return in_every_reading("mvn", arguments, _of_goals)
 
 
@@ -129,7 +131,8 @@ def _of_goals(given: Given) -> Effect:
 
 
 def of_cargo(arguments: Sequence[str], table: Program) -> Effect | None:
-    """`cargo +nightly fmt` is `cargo fmt`, and what `cargo watch -x` runs is a command of cargo."""
+    """Returns the effect of `cargo +nightly fmt` as that of `cargo fmt`, and the effect of `cargo watch -x` by the
+    commands of cargo that it runs; None for most other calls."""
     if arguments[:1] in (("watch",), ["watch"]):
         inner = [*arguments[2::2]] if all(word == "-x" for word in arguments[1::2]) and len(arguments) % 2 else []
         return strongest([*(effect_in(table, "cargo", text.split()) for text in inner), "runs"]) if inner else None
@@ -139,7 +142,8 @@ def of_cargo(arguments: Sequence[str], table: Program) -> Effect | None:
 
 
 def of_go_run(arguments: Sequence[str]) -> Effect | None:
-    """`go run ./cmd/x` runs the project, `go run host/x@latest` somebody else's code."""
+    """Returns `fetches` for `go run host/x@latest`, which runs somebody else's code, and None for `go run ./cmd/x`,
+    which runs the project, and for other subcommands."""
     if arguments[:1] not in (("run",), ["run"], ("install",), ["install"]):
         return None
     operands = [word for word in arguments[1:] if not word.startswith("-")]
@@ -160,7 +164,7 @@ _SCOPED: Mapping[str, str] = MappingProxyType(
 
 
 def of_tool_name(word: str) -> str | None:
-    """Returns the program that a runner of tools is asked for: `eslint@9` is `eslint`."""
+    """Returns the program that a runner of tools is asked for (`eslint` for `eslint@9`), or None if it is no name."""
     if word in _SCOPED:
         return _SCOPED[word]
     found = _TOOL.fullmatch(word)
