@@ -82,7 +82,7 @@ def cached_repo(cache: Path, repo: str) -> CachedRepo:
 
 
 def find_snapshot(cache: Path, name: HubName) -> Path | None:
-    """Returns the folder of a fetched model, complete or not; None where nothing of it was fetched."""
+    """Returns the folder of a fetched model, complete or not, or None if no part of it was fetched."""
     repo = cached_repo(cache, name.repo)
     commit = repo.commit_of(name.revision)
     folder = repo.snapshot(commit) if commit is not None else None
@@ -104,7 +104,7 @@ def cached_models(cache: Path) -> Iterator[tuple[HubName, Path]]:
 
 
 def _put(target: Path, make: Callable[[Path], object]) -> None:
-    """Creates a file under a temporary name and renames it: it is never incomplete."""
+    """Creates a file under a temporary name and renames it, so that the file is never incomplete."""
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         make(beside)
