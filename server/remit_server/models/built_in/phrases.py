@@ -96,7 +96,7 @@ class Parts:
     @property
     def lines(self) -> tuple[int, int] | None:
         """The numbers of the first and the last line that are named; negative numbers count from the end. None if a
-        word is no number, or if a pair of lines is named that are not adjacent."""
+        word is no number, or if a pair of lines that are not adjacent is named."""
         if (number := self.texts.get("number")) is not None:
             first, last = int(number), int(self.texts["last"])
             return None if "pair" in self.texts and last != first + 1 else (first, last)

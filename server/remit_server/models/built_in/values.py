@@ -31,8 +31,8 @@ _TYPES = re.compile(r"\s*(?:(?:export|default|declare)\s+)*(?:interface|type)\s+
 
 
 def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
-    """Returns the number of the one line that sets the name, and that line with another value. Raises NoPlace if no one
-    line sets it to a plain value, or if the new value cannot stand there."""
+    """Returns the number of the one line that sets the name, and that line with another value. Raises NoPlace unless
+    exactly one line sets it to a plain value, or if the new value cannot stand there."""
     if re.search(r"[\x00-\x1f\x7f\x85\u2028\u2029]", value):
         raise NoPlace("the value is not of one line")
     if is_requirements(path.rpartition("/")[2].lower()):

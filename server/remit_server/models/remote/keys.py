@@ -1,4 +1,4 @@
-"""API keys: from the environment, else from the operating system's keyring; never from a file of a project (MOD-15)."""
+"""API keys, from the environment or else the operating system's keyring, never from a file of a project (MOD-15)."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _starts(said: str) -> Iterator[tuple[int, tuple[Dialect, ...]]]:
 
 
 def _first_of_row(row: Dialect, said: str, at: int) -> int:
-    """Returns where the row of calls begins that leads up to `at`; if the first call is quoted, so is each other."""
+    """Returns where the row of calls begins that leads up to `at`; if the first call is quoted, so are the others."""
     if row is _BARE and (before := said[:at].rstrip()).endswith(QWEN_XML.marker):
         at, row = len(before) - len(QWEN_XML.marker), QWEN_XML
     for _ in range(_MOST_STARTS):

@@ -129,7 +129,7 @@ class RemoteProvider(ModelProvider):
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         if self._running:
             return "busy"
         if self._failed:

@@ -1,5 +1,5 @@
 """The Hugging Face cache on this machine, in the layout of the hub's own client, so that all programs share it; and
-names of models on the hub: `org/name`, with `@revision` where it is not the main one.
+names of models on the hub: `org/name`, with `@revision` unless it is the main one.
 
 `models--org--name/` holds `blobs/HASH`, `snapshots/COMMIT/FILE` (links to blobs) and `refs/REVISION` (a commit). A
 blob exists only when it is complete and its hash is verified; a partial download is `blobs/HASH.incomplete`.
@@ -132,7 +132,7 @@ class HubName:
 def hub_name(reference: str) -> HubName | None:
     """Returns the name that `reference` spells; None for other references, such as `./folder`, `/folder` or `folder`.
 
-    An existing folder of that name does not matter: no folder in the workspace replaces a model.
+    An existing folder of that name does not matter, because no folder in the workspace may replace a model.
     """
     found = _NAME.fullmatch(reference)
     if found is None or ".." in reference:

@@ -53,7 +53,7 @@ class AnthropicClient:
     """A client for one address and one key. `patience.py` retries requests, and the library does not."""
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library, which takes seconds. Raises ImportError where it is not installed."""
+        """Imports the library, which takes seconds. Raises ImportError if it is not installed."""
         import anthropic
         import httpx2
 

@@ -60,7 +60,7 @@ class GoogleClient:
     """
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library, which takes seconds. Raises ImportError where it is not installed."""
+        """Imports the library, which takes seconds. Raises ImportError if it is not installed."""
         import httpx2
         from google import genai
         from google.genai import errors

@@ -39,7 +39,7 @@ class OllamaClient:
     """A client for one address and one key. `patience.py` retries requests."""
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library. Raises ImportError where it is not installed."""
+        """Imports the library. Raises ImportError if it is not installed."""
         import httpx
         import ollama
 

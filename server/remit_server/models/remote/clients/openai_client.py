@@ -85,7 +85,7 @@ class OpenAIClient:
     """A client for one address and one key. `patience.py` retries requests, and the library does not."""
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library, which takes a second. Raises ImportError where it is not installed."""
+        """Imports the library, which takes a second. Raises ImportError if it is not installed."""
         import httpx2
         import openai
         from openai.types.chat import ChatCompletionChunk

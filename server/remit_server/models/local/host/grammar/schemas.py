@@ -29,7 +29,8 @@ _COMBINED = ("allOf", "anyOf", "oneOf")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limit of strings that state none; `matched`: the most of strings with a pattern or format, in any case.
+    """The limit of strings that state none; `matched`: the limit of strings with a pattern or format, even if they
+    state a larger one.
 
     A string that has to match cannot be closed at any point, so it needs a length within which it ends.
     """

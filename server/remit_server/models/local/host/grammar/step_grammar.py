@@ -114,7 +114,7 @@ def intent_grammar(
 def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
     """Returns the schema of one JSON value, normalised and bounded.
 
-    Raises GrammarError for what a grammar cannot express: nothing checks an answer again.
+    Raises GrammarError for what a grammar cannot express, because nothing checks an answer again.
     """
     try:
         return bound_schema(write_out(schema, strict=True), bounds)
