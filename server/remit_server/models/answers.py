@@ -39,7 +39,7 @@ class Answered:
     def crowded(self, max_tokens: int, window: int | None) -> bool:
         """Returns whether the answer ended before `max_tokens` because the model's context was full.
 
-        A server that reserves less for an answer ends it earlier, with room left in its `window`.
+        If there is room left in the `window`, the server only reserved less for the answer, and it is not crowded.
         """
         told, said = self.finished.context_tokens, self.finished.completion_tokens
         return self.finished.reason == "length" and said < max_tokens and (window is None or told + said >= window - 1)
@@ -51,7 +51,7 @@ def full_prompt(prompt: str, content: str) -> str:
 
 
 def schema_of(wanted: AnswerFormat) -> Mapping[str, JsonValue] | None:
-    """Returns the schema that constrains the model to a format; None for text."""
+    """Returns the schema that constrains the model to a format, or None for text."""
     match wanted:
         case "text":
             return None
@@ -73,14 +73,14 @@ async def stream_answer(provider: ModelProvider, request: GenerateRequest, on_te
                         await on_text(piece)
                 case Finished():
                     finished = event
-                case _:  # thinking is not the answer, and no call can be proposed where no intent is declared
+                case _:  # thinking is not the answer, and without an intent no call can be proposed
                     pass
     assert finished is not None
     return Answered(text, finished)
 
 
 def usage_of(finished: Finished) -> TokenUsage:
-    """Returns a generation's tokens, as clients are told of them."""
+    """Returns a generation's tokens and price, as they are told to clients."""
     return TokenUsage(
         prompt_tokens=finished.prompt_tokens,
         cached_tokens=finished.cached_tokens,

@@ -20,7 +20,7 @@ _WANTED = ("config.json", "tokenizer.json")
 
 
 def unavailable_because(reference: str) -> str | None:
-    """Returns why the model cannot be used, as a sentence for a person; None where no reason is known.
+    """Returns why the model cannot be used, as a sentence for a person, or None if no reason is known.
 
     Checks the platform, packages, the model's files and free memory, in a few milliseconds. Whether the files hold a
     model shows only when it is loaded (`remit model check`).
@@ -64,7 +64,7 @@ def missing_files(folder: Path) -> str | None:
 
 
 def memory_problem(needed: int, free: int | None) -> str | None:
-    """Returns why weights of `needed` bytes do not fit into memory, or None. `free` is None where it is unknown."""
+    """Returns why weights of `needed` bytes do not fit into memory, or None. `free` is None if it is unknown."""
     if free is None or needed <= free:
         return None
     return f"not enough memory: the model's weights take {needed // _MIB} MiB, and {free // _MIB} MiB are free"

@@ -62,9 +62,9 @@ _PROBE = GenerateRequest(
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """The result of checking a model. Times in seconds, memory in bytes, 0 where they are not known.
+    """The result of checking a model. Times are in seconds, memory is in bytes; 0 means not known.
 
-    `profile` is how it is spoken to, and `problem` says why it cannot be used.
+    `profile` names the model's profile, and `problem` says why the model cannot be used.
     """
 
     reference: str
@@ -86,7 +86,7 @@ class ModelReport:
 async def check_model(reference: str, options: EngineOptions) -> ModelReport:
     """Loads a model as the server would and generates one step under the grammar; a problem is part of the report.
 
-    A script or a recording is only read, and the built-in model has nothing to load. Raises SetupError for one that
+    A script or a recording is only read, and the built-in model has nothing to load. Raises SetupError for a file that
     cannot be read.
     """
     if reference.startswith(PREFIXES) or is_built_in(reference):
@@ -109,9 +109,9 @@ async def check_model(reference: str, options: EngineOptions) -> ModelReport:
 
 
 async def why_not_there(reference: str) -> ErrorPayload | None:
-    """Returns why a model cannot be used now, without a step of it; None where no reason is known.
+    """Returns why a model cannot be used now, without running a step, or None if no reason is known.
 
-    Raises SetupError for what names none, and for a file that cannot be played.
+    Raises SetupError for a reference that names no model, and for a file that cannot be played.
     """
     provider = choose_provider(reference)
     try:
@@ -210,8 +210,8 @@ async def _probe(reference: str, host: HostProcess, options: EngineOptions) -> M
 
 
 def _no_governed_call(name: str, calls: list[str], tokens: int, held: Hold | None) -> ErrorPayload:
-    """Returns the error for a model that generates, but did not declare an intent and then call its tool; `held` is how
-    a served one is held to that."""
+    """Returns the error for a model that generates, but did not declare an intent and then call its tool. `held` is
+    what holds a served model to the intent."""
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
     done = "its step was cut, or only repeated itself," if UNREADABLE_CALL in calls else done
     return ModelFailed(

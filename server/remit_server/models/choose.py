@@ -1,5 +1,5 @@
-"""Chooses the provider that a model reference names (MOD-01). Of providers other than the built-in one only that is
-imported which is named.
+"""Chooses the provider that a model reference names (MOD-01). Besides the built-in provider, only the named one is
+imported.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def choose_provider(
 
     References are `built-in`, a model folder (`/…`, `./…`, `~/…` or a bare name), `org/name` of a pulled model,
     `PROVIDER:MODEL` or `PROVIDER:MODEL@URL` of a served one, `script:FILE.json`, `replay:FILE`, and `replay-timed:FILE`
-    for the recorded pauses. `redact` is the redaction that a recording was made with, and that what is sent to a server
-    passes. Raises SetupError for a file that cannot be played, and for an address that is none. An unusable model is
-    reported by its first request.
+    for the recorded pauses. `redact` is the redaction that a recording was made with, and that is applied to everything
+    sent to a server. Raises SetupError for a file that cannot be played, and for a malformed address. An unusable model
+    is reported by its first request.
     """
     for prefix, open_rest in BY_PREFIX.items():
         if reference.startswith(prefix):
@@ -47,7 +47,7 @@ def choose_provider(
 
 
 def is_built_in(reference: str) -> bool:
-    """Returns whether a reference names the built-in model; so does none at all."""
+    """Returns whether a reference names the built-in model, as an empty one does."""
     return reference in {"", BUILT_IN_MODEL}
 
 
@@ -59,7 +59,7 @@ def is_on_this_machine(reference: str) -> bool:
 def model_folder(reference: str) -> Path:
     """Returns the absolute folder that a model process loads for a reference.
 
-    Raises ModelUnavailable where a model of the hub was not pulled.
+    Raises ModelUnavailable if a model of the hub was not pulled.
     """
     if (name := hub_name(reference)) is not None:
         from remit_server.models.local.provider import pulled_folder
@@ -101,6 +101,6 @@ BY_PREFIX: Mapping[str, Callable[[str, Redact], ModelProvider]] = MappingProxyTy
         "replay-timed:": partial(_open_recording, timed=True),
     }
 )
-"""What opens the rest of a reference, by how it begins: models that take no memory here, and ask no server."""
+"""The functions that open the rest of a reference, by its prefix. These models take no memory and ask no server."""
 
 PREFIXES = tuple(BY_PREFIX)

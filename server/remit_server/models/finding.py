@@ -1,7 +1,8 @@
-"""Every model that the person can choose here, as rows of one list (MOD-26).
+"""Lists every model that the person can choose here (MOD-26).
 
-Those on disk, those that servers which usually listen on this machine's loopback list (the table `USUAL`), and the
-hosted services that the person has a key for. Absent: any look that nobody asked for, any other address.
+The list has the models on disk, the models of servers on the usual ports of this machine's loopback (the table
+`USUAL`), and the hosted services that the person has a key for. It is made only on request, and no other machine is
+asked.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ WAIT_S = 2.0
 MOST_BYTES = 4 << 20
 
 Fetch = Callable[[int, str, Mapping[str, JsonValue] | None], Awaitable[JsonValue]]
-"""Takes a port, a path and a body to post; None is no JSON answer, an empty text one without a body. A redirect is no
-answer: it could lead away."""
+"""Takes a port, a path and a body to post. Returns None if there is no JSON answer, and an empty text for an answer
+without a body. A redirect counts as no answer, because it could lead to another machine."""
 
 
 async def fetch(port: int, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
-    """Returns what a server says, as `Fetch` has it; None where nobody answers within `WAIT_S` seconds too."""
+    """Returns what a server answers, as `Fetch` says; None also if nobody answers within `WAIT_S` seconds."""
     return await asyncio.to_thread(_fetch, port, path, body)
 
 
@@ -61,10 +62,11 @@ def _fetch(port: int, path: str, body: Mapping[str, JsonValue] | None) -> JsonVa
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One row: what Remit is told to use the model, what it is, and where messages to it go.
+    """One row: the reference that makes Remit use the model, a description, and where messages to the model go.
 
-    `sent_to` is the host that they leave this machine for, None where they stay on it. A row that is not `whole` is
-    the beginning of a reference, to which the person adds a model's name. `problem` says why it cannot be used.
+    `sent_to` is the host on another machine that messages are sent to, or None if they stay on this machine. In a row
+    that is not `whole`, the reference is only a beginning, to which the person adds a model's name. `problem` says why
+    the model cannot be used.
     """
 
     reference: str
@@ -76,7 +78,8 @@ class Choice:
 
 
 async def find_choices(environment: Mapping[str, str], configured: str, ask: Fetch = fetch) -> tuple[Choice, ...]:
-    """Looks at the loopback's usual ports, the hub's cache, and for keys. The configured model is always among them."""
+    """Returns what it finds at the loopback's usual ports, in the hub's cache and by keys, always with the configured
+    model."""
     own, hosted, served = await asyncio.gather(
         asyncio.to_thread(list_models, environment, configured),
         asyncio.to_thread(find_hosted, environment, stored),
@@ -91,7 +94,7 @@ async def find_choices(environment: Mapping[str, str], configured: str, ask: Fet
 
 
 def _port_of(configured: str) -> Iterator[Usual]:
-    """Yields the port of the configured model's server, where that is on this machine and no usual one."""
+    """Yields the port of the configured model's server if it is on this machine and not one of the usual ports."""
     remote = parse_reference(configured)
     if remote is None or remote.endpoint is None or not remote.is_local or remote.provider not in FINDERS:
         return
@@ -101,7 +104,7 @@ def _port_of(configured: str) -> Iterator[Usual]:
 
 
 def _elsewhere(configured: str, rows: list[Choice]) -> Iterator[Choice]:
-    """Yields the configured model where no list has it: a server's that does not answer now, a service's, or a file."""
+    """Yields the configured model if no list has it: its server does not answer, or it is a service's or a file."""
     if any(each.configured for each in rows):
         return
     if parse_reference(configured) is None:
@@ -125,8 +128,8 @@ def _of_own(listed: ListedModel) -> Choice:
 
 
 def _is_configured(model: ServedModel, configured: str, served: Sequence[ServedModel]) -> bool:
-    """Returns whether both names mean one model: a host may be spelled in several ways, an only model needs no name,
-    and Ollama adds `:latest` to a name without a tag."""
+    """Returns whether both names mean one model: a host may be spelled in several ways, the only model of a server
+    needs no name, and Ollama adds `:latest` to a name without a tag."""
     own, listed = parse_reference(configured), parse_reference(model.reference)
     if own is None or listed is None or own.provider != listed.provider or not own.is_local:
         return False
@@ -184,7 +187,7 @@ def _key_in(
 
 MOST_MODELS = 100
 MOST_SHOWN = 20
-"""Models that Ollama is asked about one by one."""
+"""The most models that Ollama is asked about one by one."""
 
 
 Row = Mapping[str, JsonValue]
@@ -193,7 +196,7 @@ Row = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """A port, the protocol that is spoken there, and whose port it is."""
+    """A port, the protocol that is spoken there, and the programs that use it."""
 
     port: int
     provider: str
@@ -220,10 +223,10 @@ _NAMES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A model that a server on this machine lists: how it is named to Remit, and what its server says of it.
+    """A model that a server on this machine lists: its reference, and what the server says about it.
 
-    `size_bytes` is of its file, `window` in tokens; both, `parameters` and `calls_tools` are None where it does not
-    say.
+    `size_bytes` is the size of the model's file, `window` is in tokens. These two, `parameters` and `calls_tools` are
+    None if the server does not say.
     """
 
     reference: str
@@ -279,7 +282,7 @@ async def _find_openai(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
 
 
 async def _find_mlx_lm(fetch: Fetch, at: Usual) -> tuple[ServedModel, ...]:
-    """Finds an mlx_lm.server by what else it answers: its list is empty where this machine has no model of the hub."""
+    """Finds an mlx_lm.server by its `/health`, because its list is empty if this machine has no model of the hub."""
     if await fetch(at.port, "/health", None) != {"status": "ok"}:
         return ()
     return (ServedModel(f"openai:{STARTED_WITH}@http://{HOST}:{at.port}/v1", "mlx_lm.server", at.port),)
@@ -307,7 +310,7 @@ FINDERS = {"ollama": _find_ollama, "openai": _find_openai}
 
 
 def _rows(said: JsonValue, name: str, key: str) -> Iterator[Row]:
-    """Yields the objects of a list that have a name; whatever else a server sends is passed over."""
+    """Yields the objects of a list that have a name; skips whatever else a server sends."""
     listed = _object(said).get(name)
     for row in (listed if isinstance(listed, list) else [])[:MOST_MODELS]:
         if isinstance(row, dict) and _text(row.get(key)):

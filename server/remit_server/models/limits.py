@@ -12,7 +12,7 @@ _ALTERNATIVES = ("anyOf", "oneOf")
 
 
 def limit_properties(schema: Schema, names: Sequence[str], values: Sequence[str]) -> dict[str, JsonValue] | None:
-    """Returns an object's schema with each of its properties `names` limited as by `limit_property`; None where no such
+    """Returns an object's schema with each of its properties `names` limited as by `limit_property`, or None if no such
     object exists.
     """
     limited: dict[str, JsonValue] | None = dict(schema)
@@ -24,7 +24,7 @@ def limit_properties(schema: Schema, names: Sequence[str], values: Sequence[str]
 def limit_property(schema: Schema, name: str, values: Sequence[str]) -> dict[str, JsonValue] | None:
     """Returns an object's schema with its property `name` limited to those of `values` that the schema admits.
 
-    Returns None where none is left and the property is required: no such object exists. In a schema of alternatives
+    Returns None if no value is left and the property is required, as no such object exists. In a schema of alternatives
     each is limited, and impossible ones are dropped. `schema` has no references.
     """
     result = dict(schema)
@@ -62,7 +62,7 @@ def _admitted_values(part: JsonValue, values: Sequence[str]) -> list[str]:
 
 
 def _satisfying(part: JsonValue, values: Sequence[str]) -> list[str]:
-    # Imported on demand: the server process limits by names alone.
+    # Imported here, so that a process that never needs it does not load it.
     from jsonschema import Draft202012Validator
 
     validator = cast(Any, Draft202012Validator)(part)

@@ -1,4 +1,4 @@
-"""The port to models: what the agent asks of any of them (MOD-01)."""
+"""The port to models: what the agent can ask of any model (MOD-01)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from remit_server.models.profile import Profile
 Priority = Literal["turn", "background", "cursor"]
 """The order of waiting requests: a turn, background work, a completion at the cursor."""
 Effort = Literal["low", "medium", "high"]
-"""How long a model thinks, where it knows of that."""
+"""How long a model thinks, if it can be told."""
 ModelState = Literal["stopped", "starting", "ready", "busy", "failed"]
 
 
@@ -24,11 +24,11 @@ EVERY_ABILITY = frozenset(Ability)
 """The abilities of a model that was trained for no particular task."""
 
 IN_TURNS = EVERY_ABILITY - {Ability.COMPLETE}
-"""The abilities of one that is asked in a conversation only."""
+"""The abilities of a model that can only be asked in a conversation."""
 
 UNREADABLE_CALL = "unreadable_call"
-"""The name of a proposed call that could not be read; no tool has it. Its arguments are `why`, and its spelling,
-`spelled`.
+"""The name of a proposed call that could not be read; no tool has this name. Its arguments are `why`, and `spelled`,
+the call as the model wrote it.
 """
 
 
@@ -65,9 +65,9 @@ class ProposedCall:
 
 
 def new_call_id() -> str:
-    """Returns an id for a call: as short as Mistral's service wants it, and without what Anthropic's refuses.
+    """Returns an id for a call: as short as Mistral's service wants it, without characters that Anthropic's refuses.
 
-    What an engine calls it is not used: some count from zero in every answer.
+    The engine's own ids are not used, because some engines count from zero in every answer.
     """
     return uuid.uuid4().hex[:9]
 
@@ -94,14 +94,14 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 @dataclass(frozen=True, slots=True)
 class Nameable:
-    """The paths that may be named: those of `files` that exist, and those that the person `said`."""
+    """The paths that may be named: `files`, which exist, and the paths that the person `said`."""
 
     files: frozenset[str]
     said: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All paths, in order."""
+        """All paths, sorted."""
         return tuple(sorted(self.files.union(self.said)))
 
 
@@ -126,7 +126,7 @@ class Gap:
 
 
 def _tell_nothing(arguments: Mapping[str, JsonValue]) -> None:
-    """Of a request that nobody dispatches."""
+    """The `selected` of a request whose calls nobody dispatches."""
     del arguments
 
 
@@ -136,15 +136,15 @@ class GenerateRequest:
 
     `intents` maps each intent that may be declared to the tools it opens; a provider must offer nothing else, in the
     strongest way it can. `select_active_intent` itself is implied and belongs to no entry.
-    `temperature` and `top_p` are the model's own where they are None. `effort` is how much it may think, where it can.
+    If `temperature` or `top_p` is None, the model's own is used. `effort` is how much the model may think, if it can.
     With `answer_schema`, a JSON Schema, the answer's text is one JSON value that satisfies it; `intents` is empty then.
-    Where it finishes with `length`, the value is whole, but was cut short to fit `max_tokens`.
+    If the answer finishes with `length`, the value is complete, but was cut short to fit `max_tokens`.
     With `must_answer` the model calls no tool.
-    With a `gap` the answer's text is what goes there; `messages` and `intents` are empty then. Only a model with the
-    ability to complete is asked for it.
-    Where several requests wait for one model, those of a higher `priority` come first.
-    `work_items` are those that a declaration may name; `selected` says what a declaration with these arguments comes
-    to, None where it would be refused.
+    With a `gap` the answer's text fills the gap; `messages` and `intents` are empty then. Only a model with the ability
+    to complete is asked for that.
+    If several requests wait for one model, those of a higher `priority` come first.
+    `work_items` are those that a declaration may name. `selected` returns the result of a declaration with the given
+    arguments, as text for the model, or None if the declaration would be refused.
     """
 
     session_id: str
@@ -181,7 +181,7 @@ class ThinkingDelta:
 
 @dataclass(frozen=True, slots=True)
 class PromptRead:
-    """So many tokens of the prompt have been read, of `total`; nothing of the answer came yet (MOD-24)."""
+    """`done` of the prompt's `total` tokens have been read, and the answer has not begun yet (MOD-24)."""
 
     done: int
     total: int
@@ -189,7 +189,7 @@ class PromptRead:
 
 @dataclass(frozen=True, slots=True)
 class CallProposed:
-    """A complete tool call, in the order that the model made them."""
+    """A complete tool call; calls come in the order in which the model made them."""
 
     call: ProposedCall
 
@@ -198,9 +198,9 @@ class CallProposed:
 class Finished:
     """The generation ended by itself. Tokens are counted by the model's own tokenizer.
 
-    With `declined` the model says that it did not do what it was asked, with `alike` it was ended because it only
-    repeated itself. `longest_prompt` are the tokens of the longest
-    of several requests that it took; 0 where it was one. `price_usd` is None where it costs what is not known.
+    `declined` means that the model says that it did not do what it was asked, `alike` that it was stopped because it
+    only repeated itself. `longest_prompt` is the number of tokens of the longest prompt if the generation took several
+    requests, and may be 0 if it took one. `price_usd` is None if the price is not known.
     """
 
     reason: Literal["stop", "length", "alike", "declined"]
@@ -212,7 +212,7 @@ class Finished:
 
     @property
     def context_tokens(self) -> int:
-        """Tokens of the conversation, as the model counts."""
+        """The tokens of the conversation, as the model counts them."""
         return self.longest_prompt or self.prompt_tokens
 
 
@@ -223,8 +223,9 @@ ModelEvent = TextDelta | ThinkingDelta | PromptRead | CallProposed | Finished
 class EngineStats:
     """A local model process's state now, and sums since it started.
 
-    `cache_bytes` are held for the next step of `sessions`; `hits` generations found part of their prompt there,
-    `shared` of them in another session's; of their prompts' tokens some were `cached`, the others `read`.
+    `sessions` have a prompt cache that waits for their next step; all caches together take `cache_bytes`. `hits` counts
+    the generations that found part of their prompt in a cache, `shared` those of them that found it in another
+    session's. `cached_tokens` are the prompt tokens that were found in caches, `read_tokens` the others.
     """
 
     sessions: int
@@ -250,7 +251,7 @@ class LocalEngine(Protocol):
         ...
 
     async def stats(self) -> EngineStats | None:
-        """Returns the process's statistics; None where there is none."""
+        """Returns the process's statistics, or None if there is no process."""
         ...
 
 
@@ -258,10 +259,10 @@ class LocalEngine(Protocol):
 class Traits:
     """What is known of a model by now.
 
-    `name` is for events and logs. `context_tokens` is what it reads, prompt and answer together; None where that is not
-    known, or does not matter. One that does not read the editor's context is not sent it: a small model takes any name
-    there for the one that is meant. `abilities` are the kinds of request it can do: the editor offers nothing that it
-    would only decline.
+    `name` is for events and logs. `context_tokens` is the model's window, prompt and answer together, or None if it is
+    not known or does not matter. Without `reads_context` the model is not sent the editor's context, because a small
+    model takes any name there for the one that is meant. `abilities` are the kinds of request that the model can do,
+    so that the editor offers nothing that the model would only decline.
     """
 
     name: str
@@ -271,11 +272,11 @@ class Traits:
 
 
 class ModelProvider(Protocol):
-    """A model, wherever it runs. One that stands before another has that one's traits and state."""
+    """A model, wherever it runs. A provider that wraps another one has the traits and state of that one."""
 
     @property
     def traits(self) -> Traits:
-        """What is known of it by now."""
+        """What is known of the model by now."""
         ...
 
     @property
@@ -290,23 +291,23 @@ class ModelProvider(Protocol):
 
     @property
     def reads_context(self) -> bool:
-        """Whether it receives the editor's context."""
+        """Whether the model receives the editor's context."""
         return self.traits.reads_context
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """The kinds of request it can do."""
+        """The kinds of request that the model can do."""
         return self.traits.abilities
 
     @property
     def context_tokens(self) -> int | None:
-        """Tokens that it reads, prompt and answer together, where that is known."""
+        """The model's window in tokens, prompt and answer together, or None if it is not known."""
         return self.traits.context_tokens
 
     async def meet(self) -> Profile:
-        """Returns how it is spoken to, and knows its window from then on; asks its server, or loads it, for that.
+        """Returns the model's profile, and knows its window from then on; asks the server or loads the model for that.
 
-        Where that fails it is spoken to as far as it is known: `generate` says what is wrong, and asks again.
+        If that fails, returns a profile by what is known so far; `generate` tries again and says what is wrong.
         """
         ...
 
@@ -314,8 +315,8 @@ class ModelProvider(Protocol):
         """Streams one generation, ending with exactly one `Finished`.
 
         Cancelling the consuming task (or closing the iterator) stops the model within one token. Raises
-        ModelUnavailable when there is no model to ask, PromptTooLong when it reads less than it is sent, ModelFailed
-        when its answer is unusable.
+        ModelUnavailable when there is no model to ask, PromptTooLong when the prompt does not fit the model's window,
+        ModelFailed when its answer is unusable.
         """
         ...
 

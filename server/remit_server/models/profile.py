@@ -1,4 +1,4 @@
-"""How a model is spoken to: which tools it is offered, how they are told, and when it has to answer (MOD-21)."""
+"""How a model is spoken to: which tools it is offered, how they are described, and when it has to answer (MOD-21)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pydantic import JsonValue
 from remit_server.errors import SetupError
 
 SMALL_PARAMETERS = 4_500_000_000
-"""Of a model that is called one of four thousand million."""
+"""The most weights of a small model: a model that is called one of four thousand million may have somewhat more."""
 
 
 TINY_PARAMETERS = 700_000_000
-"""Up to so many it makes up names of files as readily as it reads them."""
+"""The most weights of a tiny model, which makes up names of files as readily as it reads them."""
 
 
 ProfileName = Literal["large", "small", "small-native", "tiny", "tiny-native", "built-in"]
@@ -31,23 +31,23 @@ class Telling(StrEnum):
     RULES = "rules"
     """What each tool does and when it fits."""
     EXAMPLES = "examples"
-    """A short conversation for each tool, in which it is used: small models copy what they see, and skip rules."""
+    """A short conversation that uses each tool, because small models copy what they see and skip rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One way to speak to a model.
 
-    `tools` are offered in this order; where it is empty, all that fit the window. Of their arguments it is told
-    those that a call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After
-    `repeats` equal calls in a row it can only answer; None leaves that to the warnings for all models (AGT-03).
-    Behind results of more than `reminds` characters it is told the request again. With `careful` it writes no file
-    whole over what it has not read, and breaks the syntax of none. One that `invents` may name a new file as it
-    likes, another only as the person did. One that does not see the `editor` is not told which file is open. A step
-    has up to `most_tokens`, is ended where the last `alike` characters of it only repeat themselves, and is shown
-    up to `most_shown` characters of a result where nobody knows its window. With `by_rules` it is asked only for what
-    no rule takes (MOD-28). What it says of a long conversation is of use where it `sums_up`.
-    `temperature` is what it is asked with where nobody set one; None leaves that to the engine's row.
+    `tools` are offered in this order; if it is empty, all that fit the window. The model is told the arguments that a
+    call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After `repeats` equal
+    calls in a row the model can only answer; None leaves that to the warnings for all models (AGT-03). After results of
+    more than `reminds` characters the model is told the request again. A `careful` model may not overwrite a whole file
+    that it has not read, nor break a file's syntax. A model that `invents` may name a new file as it likes, any other
+    only as the person did. A model that does not see the `editor` is not told which file is open. A step has up to
+    `most_tokens` tokens, and is stopped if its last `alike` characters only repeat themselves. If the model's window is
+    not known, it is shown up to `most_shown` characters of a result. With `by_rules` the model is asked only for what
+    no rule takes (MOD-28). `sums_up` says whether the model's summary of a long conversation is of use.
+    `temperature` is used if nobody set one; None leaves that to the engine's row.
     """
 
     name: ProfileName
@@ -104,8 +104,8 @@ SMALL_NATIVE = replace(
     telling=Telling.RULES,
     tools=tuple("replace_lines" if name == "edit_file" else name for name in SMALL.tools),
 )
-"""For an engine that no schema holds: a step is written in the model's own way to call tools, and lines are edited by
-their numbers."""
+"""For an engine that no schema holds: the model writes a step in its own syntax of calls, and edits lines by their
+numbers."""
 
 TINY = replace(SMALL, name="tiny", invents=False, editor=False, by_rules=True, most_tokens=768, alike=400)
 
@@ -114,7 +114,7 @@ TINY_NATIVE = replace(
 )
 
 BUILT_IN = Profile("built-in", careful=True)
-"""For the model that comes with Remit, which has its own requests, whatever is offered."""
+"""For the model that comes with Remit, whose rules choose the calls, whatever is offered."""
 
 PROFILES: Mapping[ProfileName, Profile] = MappingProxyType(
     {each.name: each for each in (LARGE, SMALL, SMALL_NATIVE, TINY, TINY_NATIVE, BUILT_IN)}
@@ -127,10 +127,10 @@ _UNITS = {"b": 1_000_000_000, "m": 1_000_000}
 def choose_profile(
     parameters: int | None, model: str, *, by_schema: bool, chosen: ChosenProfile | None = None
 ) -> Profile:
-    """Returns the profile that a person `chose`, else that of a model with so many weights; where nobody says how many,
-    as its name tells.
+    """Returns the profile that the person chose, or else the one for the model's number of weights, which its name may
+    tell if `parameters` is None.
 
-    `by_schema`: whether its engine decodes a whole step by a schema.
+    `by_schema`: whether the model's engine decodes a whole step by a schema.
     """
     match _by_size(parameters, model) if chosen is None else chosen:
         case "large":
@@ -149,7 +149,7 @@ def _by_size(parameters: int | None, model: str) -> ChosenProfile:
 
 
 def chosen_profile(environment: Mapping[str, str]) -> ChosenProfile | None:
-    """Returns what `REMIT_PROFILE` says; None where it says nothing. Raises SetupError where it is no profile."""
+    """Returns what `REMIT_PROFILE` says, or None if it is not set. Raises SetupError if it is no profile."""
     match environment.get("REMIT_PROFILE") or None:
         case None:
             return None

@@ -1,4 +1,6 @@
-"""Whether a model only repeats itself: small ones do, until their last token, if nobody stops them (MOD-22). Pure."""
+"""Notices that a model only repeats itself, as small ones do until their last token if nobody stops them (MOD-22).
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,20 @@ T = TypeVar("T")
 LONGEST_PERIOD = 200
 TIMES = 6
 ENOUGH = 1_500
-"""Characters that are alike: no table and no rule of a text is so long, hardly ever."""
+"""How many characters have to be alike. A table or a ruled line in a text is hardly ever as long."""
 _LOOKED_AT = 64
-"""Characters between two looks."""
+"""How many characters are between two checks."""
 _NUMBER = re.compile(r"\d+")
 _WORDS = 8
-"""Letters in a piece that counts: a list of numbers has none."""
+"""How many letters a piece needs to count as words; a list of numbers has none."""
 
 
 @dataclass(slots=True)
 class Sameness:
-    """What has come of an answer: it only repeats itself where its last `least` characters are alike.
+    """What has arrived of an answer, which only repeats itself if its last `least` characters are alike.
 
-    The engine counts tokens at the end alone. Until then they are what it said of the prompt while it read it, and one
-    for each piece of text.
+    The engine counts tokens only at the end. Until then, `read` is the prompt's size as the engine told it while it
+    read, and `written` counts one token for each piece of text.
     """
 
     least: int = ENOUGH
@@ -53,8 +55,8 @@ class Sameness:
 
 
 async def end_where_alike(events: AsyncGenerator[T], least: int, end: Callable[[Sameness], T]) -> AsyncGenerator[T]:
-    """Passes on an answer until it only repeats itself, then its `end`, and closes the stream: nothing but its limit
-    would end it."""
+    """Passes on an answer until it only repeats itself, then its `end`, and closes the stream, because only the token
+    limit would end it."""
     heard = Sameness(least)
     async with aclosing(events):
         async for event in events:
@@ -65,11 +67,11 @@ async def end_where_alike(events: AsyncGenerator[T], least: int, end: Callable[[
 
 
 def goes_on_alike(text: str, least: int = ENOUGH) -> bool:
-    """Returns whether the last `least` characters are one piece over and over, at least `TIMES`, of up to
-    `LONGEST_PERIOD` characters.
+    """Returns whether the last `least` characters repeat one piece of up to `LONGEST_PERIOD` characters at least
+    `TIMES` times.
 
-    Where fewer than `ENOUGH` are enough, a piece with words in it is the same with another number: the smallest models
-    count on for ever.
+    If `least` is below `ENOUGH`, pieces with words may differ in their numbers, because the smallest models keep
+    counting for ever.
     """
     if len(text) < least:
         return False
@@ -78,14 +80,14 @@ def goes_on_alike(text: str, least: int = ENOUGH) -> bool:
 
 
 def _counts_on(text: str) -> bool:
-    """Returns whether numbers alone differ in the pieces that a text is made of."""
+    """Returns whether a text repeats a piece with words in which only the numbers differ."""
     counted = _NUMBER.sub("0", text.lstrip("0123456789"))
     period = _find_period(counted)
     return period is not None and sum(map(str.isalpha, counted[:period])) >= _WORDS
 
 
 def _find_period(text: str) -> int | None:
-    """Returns how long the piece is that a text is made of, over and over."""
+    """Returns the length of the piece that a text repeats, or None if it repeats none."""
     longest = min(LONGEST_PERIOD, len(text) // TIMES)
     period = (text + text).find(text[: len(text) - longest], 1)
     return period if 0 < period <= longest and text[period:] == text[:-period] else None

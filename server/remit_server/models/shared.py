@@ -53,7 +53,7 @@ class SharedModels:
 
 
 class _Borrowed(ModelProvider):
-    """A `ModelProvider`, and a `LocalEngine` where the lent one is: everything but `close` is the lent one's."""
+    """A `ModelProvider`, and a `LocalEngine`, that passes everything but `close` on to the lent provider."""
 
     def __init__(self, model: ModelProvider, give_back: Callable[[], bool]) -> None:
         self._model, self._give_back = model, give_back
@@ -61,7 +61,7 @@ class _Borrowed(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """The lent model's."""
+        """The lent model's traits."""
         return self._model.traits
 
     @property
@@ -70,16 +70,16 @@ class _Borrowed(ModelProvider):
         return self._model.state
 
     async def meet(self) -> Profile:
-        """As the lent model is spoken to."""
+        """Returns the lent model's profile."""
         return await self._model.meet()
 
     @property
     def loaded_share(self) -> float | None:
-        """The lent model's share in memory, where it has one."""
+        """The lent model's share in memory, if it has one."""
         return self._model.loaded_share if isinstance(self._model, LocalEngine) else None
 
     async def stats(self) -> EngineStats | None:
-        """Returns the lent model's statistics, where it has any."""
+        """Returns the lent model's statistics, if it has any."""
         return await self._model.stats() if isinstance(self._model, LocalEngine) else None
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:

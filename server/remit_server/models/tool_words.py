@@ -1,6 +1,6 @@
-"""What a model is told of the tools: as much as it needs to call them, once (AGT-11).
+"""What a model is told about the tools: only what it needs to call them, and each thing once (AGT-11).
 
-What a grammar holds it to, and what the dispatcher checks, is the whole schema.
+The grammar and the dispatcher still use the whole schema.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _UNTOLD = _LIMITS | {"title", "additionalProperties", "exclusiveMinimum", "exclu
 
 
 def shown_parameters(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Returns the schema of a tool's arguments without what only a check needs: limits, and that nothing is null."""
+    """Returns the schema of a tool's arguments without what only a check needs: limits, and null as an option."""
     shown = _shown(dict(schema))
     assert isinstance(shown, dict)
-    shown.pop("description", None)  # the tool has one
+    shown.pop("description", None)  # the tool itself has a description
     return shown
 
 
@@ -27,7 +27,7 @@ def _shown(value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return value
     kept = {key: _shown(part) for key, part in value.items() if key not in _UNTOLD and (key != "default" or part)}
-    if isinstance(properties := value.get("properties"), dict):  # whose names are no keywords
+    if isinstance(properties := value.get("properties"), dict):  # its names are no keywords
         kept["properties"] = {name: _shown(part) for name, part in properties.items()}
     options = kept.get("anyOf")
     if isinstance(options, list):
@@ -41,7 +41,7 @@ def _shown(value: JsonValue) -> JsonValue:
 
 
 def matrix_lines(intents: Mapping[str, Iterable[str]]) -> list[str]:
-    """Returns the tools of each intent, a line for those that open the same."""
+    """Returns lines of intents and their tools; intents that open the same tools share a line."""
     opened: dict[tuple[str, ...], list[str]] = {}
     for intent, tools in intents.items():
         opened.setdefault(tuple(tools), []).append(intent)

@@ -1,5 +1,5 @@
-"""What stands for a call that cannot be read, and how deep the arguments of one may be nested (MOD-13); and a call in a
-fence that ends an answer, of whatever model: maybe quoted, so it is told and never run (MOD-14).
+"""The call that replaces one that cannot be read, or one whose arguments are nested too deep (MOD-13). It also replaces
+a call in a code fence that ends an answer: that may be quoted, so the model is told and it never runs (MOD-14).
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from remit_server.models.ports import (
 )
 
 MOST_DEPTH = 64
-"""Levels of lists and objects in a call's arguments: what records, sends and shows a call goes as deep."""
+"""The most levels of lists and objects in a call's arguments, because the code that records, sends and shows a call
+goes as deep."""
 TOO_DEEP = f"its arguments are nested more than {MOST_DEPTH} deep"
 MOST_SPELLED = 2_000
-"""Characters of a call that cannot be read which the model is shown again."""
+"""The most characters of an unreadable call that the model is shown again."""
 
 
 def unreadable(why: str, spelled: str) -> ProposedCall:
-    """Returns what stands for a call that cannot be read: the model is told why."""
+    """Returns the call that replaces one that cannot be read, and tells the model why."""
     told: dict[str, JsonValue] = {"why": why, "spelled": well_formed(spelled[:MOST_SPELLED])}
     return ProposedCall(new_call_id(), UNREADABLE_CALL, told)
 
 
 def too_deep() -> ProposedCall:
-    """Returns what stands for a call whose arguments are nested too deep."""
+    """Returns the call that replaces one whose arguments are nested too deep."""
     return unreadable(TOO_DEEP, "")
 
 
@@ -65,7 +66,7 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def well_formed(text: str) -> str:
-    """Returns the text with each half of a surrogate pair replaced: no request could hold it."""
+    """Returns the text with each lone half of a surrogate pair replaced, because no request could hold it."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -78,7 +79,8 @@ _FENCED = re.compile(r"^```(?:json|tool_call)?[ \t]*\n\s*(\{[^`]*\})\s*```\s*\Z"
 async def tell_fenced(
     steps: AsyncGenerator[ModelEvent], messages: Sequence[Message], tools: Collection[str]
 ) -> AsyncGenerator[ModelEvent]:
-    """Passes on an answer; where it calls nothing and ends with a fenced call of one of these tools, that is told."""
+    """Passes on an answer. If it calls nothing and ends with a fenced call of one of these tools, adds a call that
+    tells the model so."""
     said: list[str] = []
     called = False
     async with aclosing(steps) as events:
@@ -96,9 +98,9 @@ async def tell_fenced(
 
 
 def refuse_fenced(text: str, messages: Sequence[Message], tools: Collection[str]) -> ProposedCall | None:
-    """Returns what stands for a call in JSON, in a fence that ends a text; None where there is none.
+    """Returns the call that replaces a JSON call in a code fence at the end of a text, or None if there is none.
 
-    The model is told once a turn, whose messages are the last ones.
+    The model is told only once in a turn, whose messages are those after the last request.
     """
     turn = takewhile(lambda message: not isinstance(message, UserMessage), reversed(messages))
     told = any(isinstance(each, ToolMessage) and each.tool == UNREADABLE_CALL for each in turn)

@@ -1,6 +1,6 @@
-"""The built-in model: rules, and no network. It makes the first run work without configuration (MOD-09, MOD-23).
+"""The built-in model: it follows rules and uses no network, so the first run needs no configuration (MOD-09, MOD-23).
 
-What a sentence is made of (`sentences.py`, its words and files by `words.yaml` and `words.py`), the next step of a
-turn by rules in their order (`steps.py`): whole phrases (`phrases.yaml`, `phrases.py`, `phrased.py`), then single words
-(`looking.py`, `changing.py`), what they come to (`routes.py`), and what is answered or declined (`answers.py`).
+`sentences.py` takes a sentence apart, with the words of `words.yaml` and `words.py`. `steps.py` returns the next step
+of a turn. Rules are tried in order: whole phrases (`phrases.yaml`, `phrases.py`, `phrased.py`) first, then single words
+(`looking.py`, `changing.py`). `routes.py` has what rules return; `answers.py` and `declined.py` write the answers.
 """

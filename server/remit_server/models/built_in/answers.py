@@ -1,4 +1,4 @@
-"""What is answered after a call that a rule found: what the tool said, as a sentence (MOD-23). Pure."""
+"""The answer after a rule's call: the tool's result as a sentence (MOD-23). Pure."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ _LINE = re.compile(r"(\d+)[|:](.*)")
 _LINES = re.compile(r"\(lines (\d+)-(\d+) of (\d+); more with offset ")
 _IN_PART = re.compile(r"written in part: the person accepted (\d+) of (\d+) changes")
 _PROSE = re.compile(r"\.(?:md|rst|txt|adoc|html?)$|(?:^|/)[A-Z_-]+$")
-"""Files that tell of names, and define none."""
+"""Files that mention names but do not define them."""
 _CLOSING = re.compile(r"\s*(?:[)\]}]|else\b|elif\b|except\b|finally\b|end\b)")
-"""A line that belongs to what stands above it, though it is indented no more."""
+"""Matches a line that belongs to the block above it although it is not indented deeper than the first line."""
 _COLLECTED = "collected for the person's review"
 _BY_WORKFLOW = re.compile(r"\bby workflow\.")
 _EXIT = re.compile(r"exit code (-?\d+)")
@@ -110,13 +110,13 @@ def answer(route: Routed, result: str) -> Ending:
 
 
 def has_failed(result: str) -> bool:
-    """Returns whether a command or the tests ended with another exit code than 0."""
+    """Returns whether a command or the tests ended with an exit code other than 0."""
     code = _EXIT.search(result.partition("\n")[0])
     return code is not None and code[1] != "0"
 
 
 def bounded(text: str) -> str:
-    """Returns a text as it is shown: whole lines, or whole names of one, and how much is left out."""
+    """Returns a text cut at a line or a comma to at most `MOST_SHOWN` characters, with a note of what is left out."""
     if len(text) <= MOST_SHOWN:
         return text
     shown = text[:MOST_SHOWN]
@@ -138,7 +138,7 @@ def taken_in_part(result: str) -> bool:
 
 
 def _reviewed(result: str) -> str | None:
-    """Returns what is said of a change that a person took in part, or reviews later; None of another."""
+    """Returns the answer for a change that the person took in part or reviews later, or None for any other."""
     if part := _IN_PART.match(result):
         return f"Changed in part: you took {part[1]} of {part[2]} changes."
     return PROPOSED if _COLLECTED in result.rpartition("\n")[2] else None
@@ -202,7 +202,7 @@ def _places(result: str) -> list[Place]:
 
 
 def definitions(result: str) -> list[Place]:
-    """Returns where a search for a definition found one: by a keyword, else by setting the name; never in prose."""
+    """Returns the definitions that a search found: those by a keyword, or else those by assignment; none in prose."""
     found = [place for place in _places(result) if not _PROSE.search(place.path)]
     return [place for place in found if BY_KEYWORD.match(place.text)] or found
 

@@ -62,7 +62,7 @@ _EACH = re.compile(
 _END_OF = re.compile(
     r"\b(?:top|end|bottom|beginning|start)\b(?: of)?(?: the| this| that| our)? ([A-Za-z_]\w+)", re.IGNORECASE
 )
-"""The end of something in a file, or a word that the place belongs to: "the top menu"."""
+"""Matches "the end of" something in a file, or a word that "top" or "end" describes: "the top menu"."""
 _INTO = re.compile(r"\b(?:to|into|nach|in|dans|vers|a|en)\s+(?:the )?([\w/-]+)\W*$", re.IGNORECASE | re.ASCII)
 _ELSEWHERE = re.compile(r"(?:^|\s)(?:~|\.\.)?/|(?:^|\s)\.\.(?:\s|$)|~")
 """A path outside of the workspace."""
@@ -70,9 +70,9 @@ _BECOMES = re.compile(r"\b(?:to|into|as|be|called|named)\b|->|=>|→", re.IGNORE
 _BECOMES_ABROAD = re.compile(
     r"\b(?:zu|in|auf|en|por|como|a|à|per|come|hei(?:ß|ss)en|llamarse|chiamarsi)\b|->|=>|→|を|から", re.IGNORECASE
 )
-"""What leads from an old name to the new one, in English and in the other languages."""
+"""Words that lead from an old name to the new one in the other languages; `_BECOMES` has those in English."""
 _DESCRIBED = re.compile(r"[,;]|\bto an?\b|\b(?:more|better|some\w*|eine?n?|une?|una|más|più|plus)\b", re.IGNORECASE)
-"""What makes a new name a description of one, or of something else."""
+"""Words between two names that show that the second only describes a name, or belongs to something else."""
 _IN_ENGLISH = re.compile(r"\brename\b|\bname of\b|\b(?:called|named)\b", re.IGNORECASE)
 _HOLDS = re.compile(
     r"\b(?:with|w/|contain\w*|content\w*|text|saying|says|holding|mit|inhalt|avec|conten\w+|con|dice|che dice|into|"
@@ -86,11 +86,11 @@ _WITH = re.compile(
 
 
 def take_move(said: Sentence) -> Route:
-    """Takes one file and its new name or folder."""
+    """Takes a wish to move one file to a new name or folder."""
     typed = re.fullmatch(r"mv (\S+) ([\w./-]+)", said.text)
     if typed is not None and typed[1] in said.files and ".." not in typed[2] and not typed[2].startswith("/"):
         return Routed(Intent.CODE, "move_file", {"path": typed[1], "new_path": typed[2]})
-    # Of two files that are there neither is a new name.
+    # If both files exist, neither of them is a new name.
     if not says("moves", said.bare) or len(said.files) != 1 or said.quoted or not means_file(said):
         return None
     return None if _ELSEWHERE.search(said.bare) else _moving(said, said.files[0])
@@ -99,7 +99,7 @@ def take_move(said: Sentence) -> Route:
 def _moving(said: Sentence, old: str) -> Route:
     others = [path for path in said.paths if path != old]
     if others and (len(others) > 1 or words_left(said, "moves", whole=True)):
-        return None  # it says more than that one is to become the other
+        return None  # the sentence says more than that one path becomes the other
     if others:
         return Routed(Intent.CODE, "move_file", {"path": old, "new_path": _moved(old, others[0], said)})
     if (told := _INTO.search(without_paths(said))) is not None and told[1].rstrip("/") in said.folders:
@@ -114,7 +114,7 @@ def _moving(said: Sentence, old: str) -> Route:
 
 
 def _left(said: Sentence, verb: str) -> int:
-    """Counts what is left of a sentence beside a verb, its quoted texts and the words that lead to them."""
+    """Counts the words left in a sentence without the verb, the quoted texts and prepositions such as "with"."""
     bare = re.sub(
         r"\b(?:with|by|for|into|durch|mit|gegen|zu|par|avec|por|con|da)\b", " ", said.bare, flags=re.IGNORECASE
     )
@@ -122,10 +122,10 @@ def _left(said: Sentence, verb: str) -> int:
 
 
 def _moved(old: str, new: str, said: Sentence) -> str:
-    """Returns the path of a moved file: in a folder, where that is named, and what is moved to a name without an ending
-    is.
+    """Returns the new path of a file. The target is a folder if it ends with `/`, or if a file with an ending is moved
+    to a name without one.
 
-    A mere new name stays in its folder.
+    If the sentence only renames the file, the file stays in its folder.
     """
     folder, _, name = old.rpartition("/")
     if "/" not in new and "." in new and folder and not _MOVES.search(said.bare):
@@ -135,14 +135,14 @@ def _moved(old: str, new: str, said: Sentence) -> str:
 
 
 def take_delete(said: Sentence) -> Route:
-    """Takes one file that is to go."""
+    """Takes a wish to delete one file."""
     if (
         not says("deletes", said.bare)
         or said.quoted
         or says("line", said.bare.replace(said.files[0] if said.files else "\0", ""))
     ):
         return None
-    # What else the sentence names could be what is to go, and a second clause could take it back.
+    # Anything else that the sentence names could be what to delete, and a second clause could take the wish back.
     one = len(said.files) == 1 and not said.paths and means_file(said)
     if one and not tells_of_part(said) and words_left(said, "deletes", whole=True) == 0:
         return Routed(Intent.CODE, "delete_file", {"path": said.files[0]})
@@ -150,7 +150,7 @@ def take_delete(said: Sentence) -> Route:
 
 
 def take_remove(said: Sentence) -> Route:
-    """Takes a line of a file, by its number or its text."""
+    """Takes a wish to remove a line of a file, given by its number or its text."""
     if not says("deletes", said.bare) or len(said.files) != 1:
         return None
     if (found := _NUMBERED.search(said.bare)) is not None and not said.quoted:
@@ -172,7 +172,7 @@ def take_remove(said: Sentence) -> Route:
 
 
 def take_insert(said: Sentence) -> Route:
-    """Takes a line and its place in one file."""
+    """Takes a wish to insert a line at a place in one file."""
     if not says("adds", said.bare):
         return None
     told = _BESIDE.search(said.bare) if len(said.files) == 1 and not said.quoted else None
@@ -190,8 +190,8 @@ def take_insert(said: Sentence) -> Route:
 
 
 def _says_only(said: Sentence, text: str, place: AtLine | Beside | AmongImports) -> bool:
-    """Returns whether a sentence says no more than that a text goes to a place of the file: not into a line that is
-    there, or to the end of something in the file."""
+    """Returns whether a sentence says only that a text goes to a place of the file, and not that it goes into an
+    existing line or to the end of something in the file."""
     beside = isinstance(place, Beside) or (isinstance(place, AtLine) and place.beside > 0)
     within = _END_OF.search(without_paths(said))
     rest = replace(said, bare=_PLACE_WORDS.sub(" ", _NUMBERED.sub(" ", said.bare.replace(text, " "))))
@@ -220,7 +220,7 @@ def _place(said: Sentence, text: str) -> AtLine | Beside | AmongImports | None:
 
 
 def take_set_value(said: Sentence) -> Route:
-    """Takes a name and its new value in one file."""
+    """Takes a wish to set a name to a new value in one file."""
     if not says("sets", said.bare) or len(said.quoted) > 1 or _NUMBERED.search(said.bare):
         return None
     bare = re.sub(
@@ -242,10 +242,10 @@ def take_set_value(said: Sentence) -> Route:
         and (is_name(word) or word.lower() not in filling() or word == "name")
         and not saying("sets").fullmatch(word)
     ]
-    if len(names) != 1 or (said.quoted and literals):  # which is the name, or the value, the sentence leaves open
+    if len(names) != 1 or (said.quoted and literals):  # the sentence leaves open which word is the name or the value
         return None
     if switch is not None and not is_name(names[0]) and said.files and is_code(said.files[0]):
-        return None  # "enable logging" is no value there
+        return None  # in code, "enable logging" sets no value
     if value is None:
         return Missing(VALUE) if len(said.files) == 1 and not said.paths and _SETTING.search(said.bare) else None
     if len(said.files) != 1:
@@ -254,7 +254,7 @@ def take_set_value(said: Sentence) -> Route:
 
 
 def take_create(said: Sentence) -> Route:
-    """Takes the path of a new file, with its text where one is given."""
+    """Takes a wish to create a file at a path, with its text if one is given."""
     if not says("creates", said.bare) or (says("shows", said.bare) and not said.quoted) or said.files:
         return None
     paths = [path for path in said.paths if path not in said.quoted and (names_file(path) or path.endswith("/"))]
@@ -279,7 +279,7 @@ def take_create(said: Sentence) -> Route:
 
 
 def take_replace(said: Sentence) -> Route:
-    """Takes two texts in one file."""
+    """Takes a wish to replace one text by another in one file."""
     if not says("replaces", said.bare):
         return None
     if len(said.files) == 1 and len(said.quoted) == 2:
@@ -300,7 +300,7 @@ def take_replace(said: Sentence) -> Route:
 
 
 def take_rename(said: Sentence) -> Route:
-    """Takes two names in one file."""
+    """Takes a wish to rename one name to another in one file."""
     if not _RENAMES.search(said.bare):
         return None
     names, joined = [*said.quoted], True
@@ -348,4 +348,4 @@ _BARE_IMPORT = re.compile(
     r"(?!(?:a|an|and|at|d[aeiu]|del|della|des|everything|for|from|in|it|lines?|of|statements?|that|the|this|to)\b)"
     r"[\w.]+(?: as \w+)?(?!\w)"
 )
-"""An import as Python spells it; English goes on behind the noun, "an import of os"."""
+"""Matches an unquoted Python import; the lookahead excludes the English noun, as in "an import of os"."""

@@ -1,4 +1,4 @@
-"""What is answered where no rule takes a sentence: what kind of wish it is, and the way on (MOD-23). Pure."""
+"""The answer to a sentence that no rule takes: what kind of wish it is, and what to do instead (MOD-23). Pure."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ _CALLED = tuple(
     re.compile(told, re.IGNORECASE)
     for told in (rf"\b({IDENTIFIER})\(", rf"\b(?:{_KIND}) ({IDENTIFIER})\b", rf"\b({IDENTIFIER}) (?:{_KIND})\b")
 )
-"""How a word is told to be a name."""
+"""Patterns that show that a word is a name in code."""
 _DOES = re.compile(
     rf"(?:what does|was macht|was tut|que fait|qu[ée] hace|cosa fa) ({IDENTIFIER})(?: do)?\W*|"
     rf"what is ({IDENTIFIER}) for\W*",
     re.IGNORECASE,
 )
-"""A word that may be a name, or anything else."""
+"""Matches a question about what a word does; the word may be a name in code or anything else."""
 _NO_NAMES = frozenset({"do", "does", "did", "has", "have", "had", "was", "were", "that", "which", "works", "used"})
 """Words beside "function" that are no function's name."""
 
 
 _TELL = re.compile(r"\b(?:and|then) (?:tell|explain|describe|summari[sz]e)\b", re.IGNORECASE)
-"""What asks for words of its own behind a look."""
+"""Words that ask for an explanation, which no look at files gives."""
 
 
 class Beyond(Enum):
-    """What a sentence wishes for that no rule does."""
+    """The kinds of wishes that no rule takes."""
 
     WRITING = auto()
     QUESTION = auto()
@@ -61,7 +61,7 @@ class Beyond(Enum):
 
 
 def beyond(said: Sentence) -> Beyond:
-    """Returns what kind of wish a sentence is that no rule takes."""
+    """Returns the kind of wish of a sentence that no rule takes."""
     short = said.short
     if says("asking", short):
         return Beyond.QUESTION
@@ -74,7 +74,7 @@ def beyond(said: Sentence) -> Beyond:
 
 
 def subject_of(said: Sentence) -> str | None:
-    """Returns the one name of code that a question is about; None where it names none, or several."""
+    """Returns the one name in code that a question is about, or None if it names none or several."""
     bare = without_paths(said)
     found = {word for word in re.findall(IDENTIFIER, bare) if is_name(word)}
     found |= {name for told in _CALLED for name in told.findall(bare)}
@@ -84,7 +84,7 @@ def subject_of(said: Sentence) -> str | None:
 
 
 def maybe_name(said: Sentence) -> str | None:
-    """Returns the word that a sentence asks for what it does: a name, if it is defined."""
+    """Returns the word X of a sentence such as "what does X do", or None; it is a name only if the code defines it."""
     found = _DOES.fullmatch(said.short)
     word = next(filter(None, found.groups())) if found else None
     return None if word is None or word.lower() in filling() | _NO_NAMES else word
@@ -112,17 +112,17 @@ _QUOTABLE = (
     "insert_before_line", "append_to", "remove_text",
 )  # fmt: skip
 _TEXTS = ("old", "new", "text", "anchor", "literal")
-"""The parts of a phrase that may be any text, so that plain words leave open where they end or what they mean."""
+"""The parts of a phrase that may be any text; without quotes it is not clear where they end or what they mean."""
 
 
 def _in_quotes(said: Sentence, files: AbstractSet[str]) -> str | None:
-    """Returns the sentence with its texts in quotes, where a rule takes it so."""
+    """Returns the sentence with its texts in quotes if a rule takes it then, or else None."""
     if any(mark in said.text for mark in '"`“„«「'):
         return None
     for parts in (found for idea in _QUOTABLE for found in find_phrases(idea, said)):
         told = said.text
         plain = [parts[name] for name in _TEXTS if parts.get(name) and name not in parts.quoted]
-        if any(map(begins_with_article, plain)):  # it describes what is wanted
+        if any(map(begins_with_article, plain)):  # the text describes what is wanted
             continue
         for text in plain:
             told = re.sub(rf"(?<![\w./\"-]){re.escape(text)}(?![\w/\"-]|\.\w)", lambda found: f'"{found[0]}"', told)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 
 class NoPlace(Exception):
-    """The file has no such place, or several; the words say which."""
+    """The file has no such place, or several; the message tells the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingForm:
-    """How a line begins that sets NAME, and what may end its value there."""
+    """The pattern of the beginning of a line that sets NAME, and the pattern that may end its value."""
 
     head: str
     end: str = ""
@@ -20,7 +20,7 @@ class SettingForm:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a language spells what is on, what is off and what is nothing."""
+    """A language's words for true, false and null."""
 
     true: str = "true"
     false: str = "false"
@@ -29,27 +29,27 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How files of a kind write a setting; all but the names and the words are regular expressions."""
+    """How files of a kind write a setting. `comment`, `spans`, `opens` and `plain` are regular expressions."""
 
     name: str
     forms: tuple[SettingForm, ...]
     comment: str = ""
-    """What may follow a value and its end."""
+    """The comment that may follow a value and its end."""
     spans: str = ""
-    """What may hold a text that only looks like a setting: strings of several lines, comments, lines that go on."""
+    """The parts that may hold a text that only looks like a setting: strings, comments, continued lines."""
     opens: str = ""
-    """The end of a line below which deeper lines are settings; below others they are the rest of its text."""
+    """The end of a line that opens a block of settings; deeper lines below any other line continue its text."""
     plain: str = ""
-    """A value without quotes, but numbers and words; nothing where texts have quotes always."""
+    """A text without quotes, other than a number or one of `words`; empty if texts always have quotes."""
     words: Words | None = Words()
     quotes: bool = True
-    """Whether a text that had none may get quotes."""
+    """Whether a value may get quotes if the old one had none."""
     unsafe: str = "\\"
-    """What means something else between quotes."""
+    """The characters that mean something else between quotes."""
     either_quote: bool = False
     code: bool = False
     typed: bool = False
-    """A value stays of its type: what another one would mean there, only the language's compiler knows."""
+    """Whether a value has to keep its type, because only the compiler knows what another type would mean there."""
 
 
 NUMBER = (
@@ -60,7 +60,7 @@ QUOTED = r"\"(?:[^\"\\\n]|\\[^\"\n])*\"|'(?:[^'\\\n]|\\[^'\n])*'"
 
 
 def _plain(stop: str, without: str = "", *, apostrophes: bool = False) -> str:
-    """Returns the expression of a text without quotes up to `stop`, which begins and means nothing else."""
+    """Returns the pattern of an unquoted text up to `stop` that cannot be read as anything else."""
     begins = r"(?=\S)(?![-?:=](?:\s|$)|[&*!|>%@#,;=])"
     within = r"|(?<=\w)'(?=\w)" if apostrophes else ""
     return rf"{begins}(?:(?!{stop})[^{{}}\[\]\"'`{without}]{within})+(?<![\s:,;])"
@@ -149,7 +149,7 @@ ENV = Kind(
 SHELL = replace(
     ENV,
     name="shell",
-    # With spaces around the sign it would be a command of this name.
+    # With spaces around the `=`, the shell would run a command of this name.
     forms=(SettingForm(r"\s*(?:(?:export|readonly|local|declare(?:\s+-\w+)?)\s+)?NAME="),),
     spans=rf"{_SHELL_TEXTS}|{_GOES_ON}|\\.",
     plain=r"[\w./:@%+,-]+",
@@ -165,7 +165,7 @@ _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("yaml", "yml"), YAML),
     "toml": TOML,
     **dict.fromkeys(("ini", "cfg", "conf", "gitconfig", "editorconfig", "flake8", "coveragerc", "pylintrc"), _INI),
-    # Behind a value of these nothing is a comment.
+    # In these files nothing after a value is a comment.
     "properties": replace(_INI, name="properties", comment="", plain=_plain(r"\$\(", r"\\#")),
     "env": ENV,
     **dict.fromkeys(("sh", "bash", "zsh", "bashrc", "zshrc", "profile", "bash_profile"), SHELL),
@@ -196,7 +196,7 @@ _MARKUP = frozenset({"html", "htm"})
 
 
 def is_prose(path: str) -> bool:
-    """Returns whether the lines of the file are text for people, in which no sign says what begins or goes on."""
+    """Returns whether the file is text for people, in which no sign shows that something continues on other lines."""
     name = path.rpartition("/")[2].lower()
     return name.rpartition(".")[2] in _PROSE - _MARKUP and not is_requirements(name)
 
@@ -207,7 +207,7 @@ def is_requirements(name: str) -> bool:
 
 
 def kind_of(path: str) -> Kind:
-    """Returns the kind of a file, by its name. Raises NoPlace for what is prose."""
+    """Returns the kind of a file, by its name. Raises NoPlace if the file is prose."""
     name = path.rpartition("/")[2].lower()
     if name.rpartition(".")[2] in _PROSE:
         raise NoPlace("it is a text, in which nothing is set")

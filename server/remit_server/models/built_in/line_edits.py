@@ -1,6 +1,6 @@
-"""Edits of single lines: what a sentence can name, and the call that makes it (MOD-23). Pure.
+"""Edits of single lines: the edits that a sentence can name, and the `edit_file` call that makes each (MOD-23). Pure.
 
-The file is read first, then exactly that place is changed.
+The model reads the file first and then changes exactly the named place.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from remit_server.models.built_in.values import breaks, with_value
 
 @dataclass(frozen=True, slots=True)
 class AtLine:
-    """Before the line of this number, from 1; 0 is the end of the file. `beside` is the line that was named for it, 0
-    where none was."""
+    """The place before the line with this number, counted from 1; 0 is the end of the file. `beside` is the line that
+    the sentence named for it, 0 if it named none."""
 
     number: int
     beside: int = 0
@@ -27,7 +27,7 @@ class AtLine:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Before or after the one line that has this text."""
+    """The place before or after the one line that has this text."""
 
     text: str
     after: bool
@@ -35,7 +35,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class AmongImports:
-    """After the last import that stands at the top, else before everything but comments and a docstring."""
+    """The place after the last unindented import, or else below the comments and the docstring at the top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """The line of this number as a comment, or as none any more; -1 is the last."""
+    """Turns the line with this number into a comment if `out`, or else back into code; -1 is the last line."""
 
     line: int
     out: bool
@@ -64,7 +64,7 @@ class Commented:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The docstring of a function or a class of Python."""
+    """A new docstring for a Python function or class."""
 
     name: str
     text: str
@@ -72,8 +72,8 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """The line of this number, or the one that has this text; with `last` all lines from the first number to that.
-    Below zero it is counted from the end: -1 is the last."""
+    """Removes the line with this number or this text; with `last`, all lines from `line` to `last`. Negative numbers
+    count from the end: -1 is the last line."""
 
     line: int | str
     last: int | None = None
@@ -81,14 +81,14 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class RemoveEntry:
-    """The line of a list that is this entry, whatever mark stands before it and whatever version behind it."""
+    """Removes the line of a list with this entry, regardless of a bullet before it and a version after it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The version of a requirement."""
+    """A new version for a requirement."""
 
     name: str
     version: str
@@ -96,7 +96,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class SetValue:
-    """What stands behind a name, as a constant or a key."""
+    """A new value for a name, which is a constant or a key."""
 
     name: str
     value: str
@@ -104,7 +104,7 @@ class SetValue:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Another text for the line of this number; -1 is the last."""
+    """A new text for the line with this number; -1 is the last line."""
 
     line: int
     text: str
@@ -114,12 +114,12 @@ LineEdit = Insert | Comment | Commented | Document | Pin | Remove | RemoveEntry 
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
 _TAKES_MORE = re.compile(r".*[{\[(\\|>]|.*\s[|>][+-]?\d?|\s*\[[^,]*\]|\s*(?:fi|done|esac|end\w*|else|then|do|begin)")
-"""A line that begins or ends what stands on several: by its sign, as the head of a section, or by its word."""
+"""Matches a line that begins or ends something of several lines: by a sign, a section's header or a keyword."""
 _CLOSES = re.compile(r"\s*[}\])]")
 
 
 def lines_of(result: str) -> tuple[str, ...]:
-    """Returns the lines that `read_file` showed. Raises NoPlace where it did not show all of them."""
+    """Returns the lines that `read_file` showed. Raises NoPlace if it did not show the whole file."""
     head, *shown = result.split("\n")
     if "; more with offset" in head or "more characters)" in result:
         raise NoPlace("the file is too long for me")
@@ -127,12 +127,12 @@ def lines_of(result: str) -> tuple[str, ...]:
 
 
 def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, JsonValue]:
-    """Returns the arguments of the `edit_file` that makes it. Raises NoPlace."""
+    """Returns the arguments of the `edit_file` call that makes the edit. Raises NoPlace if it cannot be made."""
     match edit:
         case Insert(text=text, place=place):
             before = _free_place(path, place, lines)
             made = f"{_indent(place, before, lines)}{text}"
-            if path.lower().endswith(".json"):  # one comma too few or too many, and nothing can read it
+            if path.lower().endswith(".json"):  # one comma too few or too many makes the file unreadable
                 _require_read(path, lines, (*lines[: before - 1], made, *lines[before - 1 :]))
             return _insert(path, made, before, lines)
         case Comment(text=text, place=place):
@@ -155,7 +155,7 @@ _COMMENTS: Mapping[str, str] = {
     **dict.fromkeys(("js", "ts", "jsx", "tsx", "mjs", "java", "go", "rs", "c", "h", "cpp", "cs", "swift", "kt"), "// "),
     **dict.fromkeys(("sql", "lua"), "-- "),
 }
-"""What begins a comment, by a file's ending."""
+"""The sign that begins a comment, by the file's ending."""
 
 
 def _comment_mark(path: str) -> str:
@@ -192,7 +192,7 @@ def _numbered(number: int, lines: Sequence[str]) -> int:
 
 
 def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
-    """Returns the number of the line before which the new one goes; one more than there are for the end."""
+    """Returns the number of the line before which the new one goes; for the end, the number of lines plus one."""
     match place:
         case AtLine(number=0):
             return len(lines) + 1
@@ -209,7 +209,7 @@ def _place(place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
 
 
 def _free_place(path: str, place: AtLine | Beside | AmongImports, lines: Sequence[str]) -> int:
-    """Returns the place where the file can have a new line. Raises NoPlace."""
+    """Returns the number of the line before which the new one can go. Raises NoPlace if no line can go there."""
     before = _place(place, lines)
     if path.lower().endswith(".json") and not 1 < before <= len(lines):
         raise NoPlace("its outermost brackets hold all that is in it")
@@ -220,7 +220,7 @@ def _free_place(path: str, place: AtLine | Beside | AmongImports, lines: Sequenc
 
 
 def _whole(path: str, lines: Sequence[str], at: int) -> int:
-    """Returns the number of a line that can go without others. Raises NoPlace for what begins something longer."""
+    """Returns `at` if that line can be removed alone. Raises NoPlace if it is part of something longer."""
     line, above = lines[at - 1], lines[at - 2] if at > 1 else ""
     below = next((text for text in lines[at:] if text.strip()), "")
     more = len(below) - len(below.lstrip()) > len(line) - len(line.lstrip())
@@ -242,7 +242,7 @@ def _require_read(path: str, lines: Sequence[str], after: Sequence[str]) -> None
 
 
 def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
-    """Returns the indentation of the line that a sentence names: a new one beside it belongs to the same block."""
+    """Returns the indentation of the line that the sentence names; a new line beside it belongs to the same block."""
     match place:
         case AtLine(number=number, beside=beside) if number > beside > 0:
             line = _block_of(lines, beside)
@@ -256,8 +256,8 @@ def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[
 
 
 def _block_of(lines: Sequence[str], number: int) -> str:
-    """Returns a line of the block that goes on below the line of this number: its first one, where that line opens
-    one."""
+    """Returns a line of the block that a new line below this one belongs to: the next line if this one opens a block,
+    or else this line itself."""
     line, below = (lines[at - 1] if at <= len(lines) else "" for at in (number, number + 1))
     opens = line.rstrip().endswith((":", "{", "[", "("))
     return below if opens and below.startswith(f"{line[: len(line) - len(line.lstrip())]} ") else line
@@ -281,7 +281,7 @@ def _after_imports(lines: Sequence[str]) -> int:
 def _only(lines: Sequence[str], text: str) -> int:
     exact = [number for number, line in enumerate(lines, 1) if line.strip() == text.strip()]
     found = exact or [number for number, line in enumerate(lines, 1) if text in line]
-    if len(found) > 1:  # of several lines the one that begins with it is meant: what it names, it sets or imports
+    if len(found) > 1:  # prefer the line that begins with the text, because it sets, defines or imports that name
         begins = re.compile(rf"\s*(?:import |def |class |const |let |var )?[\"']?{re.escape(text)}\b")
         found = [number for number in found if begins.match(lines[number - 1])] or found
     if len(found) != 1:
@@ -290,7 +290,7 @@ def _only(lines: Sequence[str], text: str) -> int:
 
 
 def _changed(path: str, edit: Rewrite | SetValue | Pin | Commented, lines: Sequence[str]) -> tuple[int, str]:
-    """Returns the number of the line that is another one then, and its text."""
+    """Returns the number of the line that changes, and its new text."""
     match edit:
         case Rewrite(line=line, text=text):
             at = _numbered(line, lines)
@@ -305,7 +305,7 @@ def _changed(path: str, edit: Rewrite | SetValue | Pin | Commented, lines: Seque
         case Commented(line=line, out=out):
             at = _numbered(line, lines)
             changed = _commented(path, lines[at - 1]) if out else _uncommented(path, lines[at - 1])
-            if out and path.endswith(".py"):  # a block whose only line it was would be empty
+            if out and path.endswith(".py"):  # without its only line a block would be empty
                 _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
             return at, changed
         case _:
@@ -335,7 +335,7 @@ _UNPINNED = re.compile(r"(?P<name>[^=<>~!#;,]*?)(?P<rest>\s*(?:[;#].*)?)")
 
 
 def _pinned(line: str, version: str) -> str:
-    """Returns a requirement with another version; one that has none gets exactly this."""
+    """Returns a requirement with another version; one that has no version is pinned to this one with `==`."""
     if (pinned := _PINNED.fullmatch(line)) is not None and pinned["sign"] in {"==", "===", ">=", "~="}:
         return f"{pinned['name']}{pinned['sign']}{version}{pinned['rest']}"
     if (unpinned := _UNPINNED.fullmatch(line)) is not None:
@@ -355,8 +355,8 @@ def _to_remove(path: str, edit: Remove | RemoveEntry, lines: Sequence[str]) -> t
 
 
 def _entry(lines: Sequence[str], name: str) -> int:
-    """Returns the number of the one line that is an entry of a list: with a bullet or a box before it, or with what a
-    requirement has behind it ("flask>=2 ; python_version > '3'")."""
+    """Returns the number of the one line that is this entry of a list. A bullet or a checkbox may stand before the
+    entry, and the rest of a requirement after it ("flask>=2 ; python_version > '3'")."""
     entry = re.compile(
         rf"\s*(?:[-*+•]\s+)?(?:\[[ xX]?\]\s+)?{re.escape(name)}\s*(?:\[[^\]]*\]\s*)?(?:(?:[=<>~!]=?|===)\s*[\w.*].*)?",
         re.IGNORECASE,
@@ -370,7 +370,7 @@ def _entry(lines: Sequence[str], name: str) -> int:
 def _insert(path: str, text: str, before: int, lines: Sequence[str]) -> Mapping[str, JsonValue]:
     if not lines:
         raise NoPlace("the file is empty")
-    # An edit replaces a text, so it holds on to a line that has one: the one above, else the one below.
+    # `edit_file` replaces a text, so it needs a neighbouring line that is not empty: the one above, or else below.
     if before > 1 and (line := lines[before - 2]):
         return {"path": path, "old_text": line, "new_text": f"{line}\n{text}", "line": before - 1}
     if before <= len(lines) and (line := lines[before - 1]):

@@ -21,9 +21,9 @@ DEFINED = (
     r"""^[^#/"']*\b(def|class|func|function|fn|struct|type|interface|enum|trait|module|const|let|var) NAME\b"""
     r"""|^["']?NAME["']?\s*(:[^=:]*)?=[^=]|^\s+(self\.|this\.)?NAME(:[^=:]*)? = """
 )
-"""A line that defines NAME, by a keyword or by setting it; an argument that is named in a call defines nothing."""
+"""Matches a line that defines NAME, by a keyword or an assignment. A keyword argument in a call is no definition."""
 BY_KEYWORD = re.compile(r"^\W*(?:\w+ )*(?:def|class|func|function|fn|struct|type|interface|enum|trait|module)\b")
-"""How a line begins that defines a name in its own right."""
+"""Matches the start of a line that defines a name by a keyword such as `def` or `class`."""
 MOST_DEFINITIONS = 50
 _KINDS = (
     "class|function|method|constant|klasse|funktion|methode|konstante|classe|fonction|m[ée]thode|constante|clase|"
@@ -47,7 +47,7 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _OF_TWO = re.compile(r"\b(?:between|vs|versus|zwischen|entre|tra|fra)\b", re.IGNORECASE)
-"""A difference of two things, which no commit says."""
+"""Words that ask for the difference between two things, which the diff of the working tree does not answer."""
 _SOMETHING = re.compile(
     r"\b(?:something|text|etwas|quelque chose|algo|qualcosa|code|workspace|project)\b", re.IGNORECASE
 )
@@ -62,17 +62,17 @@ _PROGRAMS = frozenset(
         "rustc", "sh", "sleep", "sort", "tail", "touch", "tree", "true", "uname", "uv", "wc", "which", "yarn",
     }
 )  # fmt: skip
-"""What a command begins with that is not quoted."""
+"""Programs by which a line is known as a command."""
 MOST_OTHERS = 3
 MOST_BESIDE_TESTS = 2
 _TYPED = frozenset({"cargo", "git", "ls", "npm", "npx", "pip", "pytest", "uv", "wc", "yarn"})
-"""Programs whose names begin no other sentence."""
+"""Programs whose names do not begin an ordinary sentence."""
 _TYPED_ALONE = re.compile(
     r"pytest|pwd|uname|make|make (?:all|build|check|clean|install|lint|test)|"
     r"go (?:build|generate|get|mod|run|test|vet)(?: [\w./-]+)*|(?:mvn|gradle) (?:build|clean|compile|package|test)|"
     r"(?:python3?|node|bash|sh|ruby) [\w/-]+\.\w+|mkdir(?: -p)?(?: [\w./-]+)+|touch(?: [\w-]*[./][\w./-]*)+"
 )
-"""Whole lines that are commands though they could begin a sentence."""
+"""Whole lines that are taken as commands, although their first word could begin an ordinary sentence."""
 _ENDINGS: Mapping[str, str] = {
     "python": "*.py",
     "typescript": "*.ts",
@@ -89,12 +89,12 @@ _UNDOES = re.compile(r"\b(?:discard|revert|reset|stash|undo|commit|verwirf|annul
 
 
 def take_help(said: Sentence) -> Route:
-    """Takes a question for what can be done."""
+    """Takes a question about what the built-in model can do."""
     return Help() if says("help", said.text) else None
 
 
 def take_git(said: Sentence) -> Route:
-    """Takes a wish for what git says: its status or diff."""
+    """Takes a wish to see git's status or diff."""
     if re.fullmatch(r"(?:please )?(?:run )?[`\"']?git (status|diff)[`\"']?(?: please)?[.!]?", said.text, re.IGNORECASE):
         return Routed(Intent.ANALYZE, "git_status" if "status" in said.text.lower() else "git_diff")
     if said.quoted:
@@ -121,7 +121,7 @@ def take_run(said: Sentence) -> Route:
 
 
 def _take_tests(said: Sentence, *, asks: bool = False) -> Route:
-    """Takes all tests, or those of a file; not some that no file is named for."""
+    """Takes a wish to run all tests or those of a file; None if it asks for some tests without naming a file."""
     if not said.files and (_SOME_TESTS.search(said.bare) or _OTHER_TESTS.search(said.bare)):
         return None
     if said.files and not says("tests", said.files[0].replace("_", " ").replace("/", " ")):
@@ -138,7 +138,7 @@ _SOME_TESTS = re.compile(
     r"\btests? (?:for(?! (?:me|us)\b)|of|in|from|about|named|called|with|that|which)\b",
     re.IGNORECASE,
 )
-"""What asks for some of the tests, where no file says which."""
+"""Words that ask for only some of the tests; without a file, no rule knows which."""
 _OTHER_TESTS = re.compile(
     r"\b(?:failing|failed|integration|slow|slower|fast|faster|skipped|flaky|e2e|smoke|writing|run order|langsam|lenti|"
     r"lents?|lentos)\b",
@@ -153,8 +153,8 @@ _RUN_BY: Mapping[str, str] = {"py": "python3", "sh": "sh", "bash": "bash", "js":
 
 
 def _script_in(said: Sentence) -> str | None:
-    """Returns the command that runs the one file of a sentence which asks for nothing else; tests have a tool of their
-    own."""
+    """Returns the command that runs the one script that a sentence names, if it asks for nothing else; None for tests,
+    which have a tool of their own."""
     program = _RUN_BY.get(said.files[0].rpartition(".")[2]) if len(said.files) == 1 else None
     if program is None or says("tests", said.bare) or not _NOTHING_ELSE.search(without_paths(said)):
         return None
@@ -162,22 +162,22 @@ def _script_in(said: Sentence) -> str | None:
 
 
 _QUOTES_WITHIN = re.compile(rf"(?<!\S)(?:{'|'.join(sorted(_PROGRAMS))})\s[^\"'`]*[\"']")
-"""Quotes that belong to a command: what they hold is an argument, and no command."""
+"""Matches a command with a quote in it: the quoted text is an argument and not the command itself."""
 
 
 _SHELL = re.compile(r"^[\w.-]*[/+]|&&|\|| --?\w|[<>]")
-"""What only a command line has: a path or a sign in its first word, an option, a pipe."""
+"""Matches what only a command line has: a path or a `+` in its first word, an option, a pipe, a redirection."""
 _BEHIND = re.compile(
     r",?\s+(?:in|as) (?:the|a) background(?: process)?$|\s+im hintergrund$|\s+en arrière-plan$|\s+en segundo plano$|"
     r"\s+in background$",
     re.IGNORECASE,
 )
-"""What asks for a command that goes on while the conversation does."""
+"""Words that ask for a command to run in the background."""
 
 
 def _command_in(said: Sentence) -> str | None:
-    """Returns the command in a sentence: in quotes, behind a colon, or after the verb where it begins as commands
-    do."""
+    """Returns the command in a sentence: the quoted text, or what follows a colon or the verb if it looks like a
+    command."""
     if said.quoted and not _QUOTES_WITHIN.search(said.text):
         if len(said.quoted) != 1 or says("edits", said.bare) or FOLDER.search(said.bare):
             return None
@@ -207,11 +207,11 @@ _OF_WHAT_CAME = re.compile(
 
 
 _BETTER = re.compile(r"\b(?:\w+er|work|pass|configurable|optional|async)$", re.IGNORECASE)
-"""What "make" is followed by where it is no program: "make faster", "make it work"."""
+"""Words after "make" that show that the verb is meant, not the program: "make faster", "make it work"."""
 
 
 def _is_prose(line: str) -> bool:
-    """Returns whether a line that begins with a program goes on in words of a sentence."""
+    """Returns whether a line that begins with a program's name goes on as an ordinary sentence."""
     program, *words = line.split()
     if program == "echo":
         return False
@@ -238,7 +238,7 @@ def take_shell(said: Sentence) -> Route:
 
 
 def take_list(said: Sentence) -> Route:
-    """Takes a wish for the files of a folder."""
+    """Takes a wish to list the files of a folder."""
     if re.fullmatch(r"(?:please )?(?:ls|dir)[.!]?", said.text, re.IGNORECASE):
         return Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})
     asks = says("files", said.bare) or FOLDER.search(said.bare) is not None
@@ -260,14 +260,14 @@ def take_list(said: Sentence) -> Route:
 
 
 def _others(said: Sentence) -> int:
-    """Counts the words that are not about files: more than a few, and the files are not what is asked for."""
+    """Counts the words that are not about files; with more than a few, the sentence does not ask for files."""
     left = saying("files").sub(" ", saying("lists").sub(" ", without_paths(said)))
     known = filling() | _ENDINGS.keys() | {word for folder in said.folders for word in folder.split("/")}
     return len([word for word in re.findall(r"[A-Za-zÀ-ž]{2,}", left) if word.lower() not in known])
 
 
 def take_show(said: Sentence) -> Route:
-    """Takes a wish for what one file holds."""
+    """Takes a wish to see the content of one file."""
     if not says("shows", said.bare) or said.quoted or says("edits", said.bare):
         return None
     if len(said.files) == 1 and words_left(said, "shows") == 0:
@@ -283,7 +283,7 @@ def take_show(said: Sentence) -> Route:
 
 
 def take_search(said: Sentence) -> Route:
-    """Takes a text or a name to look for."""
+    """Takes a wish to search for a text or a name."""
     asks = says("searches", said.bare) or (says("defined", said.bare) and _WHICH_FILE.search(said.bare))
     if not asks or says("edits", said.bare) or len(said.quoted) > 1:
         return None
@@ -304,21 +304,21 @@ def take_search(said: Sentence) -> Route:
 
 
 def _names_in(said: Sentence) -> list[str]:
-    """Returns the words that are names of code, else the one that stands where a name does."""
+    """Returns the words that look like names in code, or else the one word in a place where a name is expected."""
     words = [word for word in re.findall(r"[A-Za-z_][A-Za-z0-9_.]*", without_paths(said)) if is_name(word)]
     named = _NAMED.search(said.bare) or _LOOKED_FOR.search(said.bare)
     return words or ([next(filter(None, named.groups()))] if named else [])
 
 
 def definition_of(name: str, path: str | None = None) -> Routed:
-    """Returns the search for where a name is defined, in one file if that is named."""
+    """Returns the search for the definition of a name, in one file if `path` is given."""
     whole: dict[str, JsonValue] = {"context_lines": 0, "max_results": MOST_DEFINITIONS}
     whole |= {} if path is None else {"path": path}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": DEFINED.replace("NAME", name), **whole})
 
 
 MOST_OF_README = 40
-"""Lines of a README that tell what a project is."""
+"""How many lines of a README are shown to tell what a project is."""
 
 
 _IS_SORT = re.compile(
@@ -326,11 +326,11 @@ _IS_SORT = re.compile(
     r"imports?|comments?|functions?|class(?:es)?|methods?|variables?|todos?|usages?|references?|leaks?|everything)",
     re.IGNORECASE,
 )
-"""What is found by looking at it, and not by its name."""
+"""Words for kinds of things, which a search for the word itself would not find."""
 
 
 def search(said: Sentence, parts: Parts) -> Route:
-    """Searches a word in one file or in all."""
+    """Searches for a word in one file or in all."""
     if (named := parts.get("named")) is not None and (named.lower() in filling() or _IS_SORT.fullmatch(named)):
         return None
     text = next(found for name in ("named", "name", "word", "odd", "mark") if (found := parts.get(name)) is not None)
@@ -339,7 +339,7 @@ def search(said: Sentence, parts: Parts) -> Route:
 
 
 def look_up(_: Sentence, parts: Parts) -> Route:
-    """Searches where a name is defined."""
+    """Searches for the definition of a name."""
     return definition_of(parts["name"]) if re.fullmatch(IDENTIFIER, parts["name"]) else None
 
 
@@ -352,7 +352,7 @@ def show_line(said: Sentence, parts: Parts) -> Route:
 
 
 def show_log(said: Sentence, _: Parts) -> Route:
-    """Shows the last commits, ten where no number is told."""
+    """Shows the last commits; ten if the sentence gives no number."""
     asked = re.search(r"\d+", said.text)
     most = min(int(asked[0]), 100) if asked and int(asked[0]) else 10
     of = f" -- {shlex.quote(said.files[0])}" if len(said.files) == 1 else ""
@@ -372,7 +372,7 @@ def show_file(said: Sentence, _: Parts) -> Route:
 
 
 def show_lines(said: Sentence, parts: Parts) -> Route:
-    """Shows lines of a file; asks for the file where none is named."""
+    """Shows lines of a file; asks for the file if none is named."""
     first, last = int(parts["number"]), int(parts.get("last") or parts["number"])
     if not said.files and not said.paths:
         return Missing(FILE)
@@ -383,14 +383,14 @@ def show_lines(said: Sentence, parts: Parts) -> Route:
 
 
 def list_folder(said: Sentence, parts: Parts) -> Route:
-    """Lists a folder that is there."""
+    """Lists a folder if exactly one existing folder has this name."""
     named = parts["folder"].strip("/")
     found = [each for each in said.folders if each == named or each.endswith(f"/{named}")]
     return Routed(Intent.ANALYZE, "list_files", {"pattern": "*", "path": found[0]}) if len(found) == 1 else None
 
 
 def show_readme(said: Sentence, _: Parts) -> Route:
-    """Tells what a project is: by its README, else by its files."""
+    """Tells what a project is: shows the beginning of its README, or lists its files if there is none."""
     if said.readme is None:
         return Routed(Intent.ANALYZE, "list_files", {"pattern": "*"})
     return Routed(Intent.ANALYZE, "read_file", {"path": said.readme, "offset": 1, "limit": MOST_OF_README})
@@ -402,7 +402,7 @@ def list_symbols(said: Sentence, _: Parts) -> Route:
 
 
 def show_name(said: Sentence, parts: Parts) -> Route:
-    """Takes a name of code, or a word that says nothing else."""
+    """Takes a name in code, unless the word has a meaning of its own in a sentence."""
     name = parts["name"]
     plain = name.lower() in filling() or any(says(idea, name) for idea in (*WISHES, "files", "tests", "status", "diff"))
     if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted:
@@ -411,13 +411,13 @@ def show_name(said: Sentence, parts: Parts) -> Route:
 
 
 def search_marks(said: Sentence, parts: Parts) -> Route:
-    """Searches comments such as TODO."""
+    """Searches for comments such as TODO."""
     where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": parts["mark"].upper(), "context_lines": 0, **where})
 
 
 def search_tests(_: Sentence, parts: Parts) -> Route:
-    """Searches the tests that name something."""
+    """Searches the test files for a name."""
     name = parts["name"].removesuffix("()")
     if name.lower() in filling() or not re.fullmatch(IDENTIFIER, name):
         return None
@@ -436,7 +436,7 @@ _NO_MESSAGE = re.compile(r"(?:and|but|except|failed|fails|as|with|without|then)\
 
 
 def commit(said: Sentence, parts: Parts) -> Route:
-    """Commits what changed, with files that git does not know yet where all is asked for."""
+    """Commits what changed; includes untracked files if the sentence asks for all."""
     named = [path for path in said.files if path in said.text or path.rpartition("/")[2] in said.text]
     if named or ("text" not in parts.quoted and _NO_MESSAGE.match(parts["text"])):
         return None

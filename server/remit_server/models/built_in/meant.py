@@ -1,4 +1,4 @@
-"""What a sentence speaks of: a file as a whole, by its name or as "it", or something in it (MOD-23). Pure."""
+"""Tells what a sentence is about: a whole file, by its name or as "it", or something in the file (MOD-23). Pure."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _ELSE = re.compile(r"\b(?:where|what|how|why|when|wo|was|où|donde|dove)\b", re.
 
 
 def says_it(text: str) -> bool:
-    """Returns whether a text speaks of something by a pronoun; `la` and `lo` are articles as well."""
+    """Returns whether a text has a pronoun such as "it"; `la` and `lo` do not count, because they are articles too."""
     return any(found[0].lower() not in {"la", "lo"} for found in _IT.finditer(text)) or _JOINED.search(text) is not None
 
 
 def with_subject(said: Sentence) -> str:
-    """Returns the second of two clauses with the file that the first is about in place of "it": "notes.txt is empty,
-    delete it". Anything else that the first names could be meant, so only plain words of a file's state may stand
-    there, or a name for the file behind it."""
+    """Returns the second of two clauses with the file of the first in place of "it": "notes.txt is empty, delete it".
+    "It" could mean anything else that the first clause names, so the first clause may only tell a file's state, unless
+    the second one gives the file a new name. Returns any other sentence as it is."""
     if _names_it_anew(said):
         return f"rename {said.files[0]} to {said.paths[0]}"
     found = _CLAUSES.fullmatch(said.text)
@@ -54,8 +54,8 @@ _RENAMES_IT = re.compile(
 
 
 def _names_it_anew(said: Sentence) -> bool:
-    """Returns whether a second clause gives "it" the name of a file, as only a file has: "a.py is too vague, rename it
-    to b.py"."""
+    """Returns whether a second clause renames "it" to a name with the file's ending, so that "it" can only be the file:
+    "a.py is too vague, rename it to b.py"."""
     if len(said.files) != 1 or len(said.paths) != 1 or said.quoted or not _RENAMES_IT.fullmatch(said.text):
         return False
     old, new = said.files[0], said.paths[0]
@@ -70,7 +70,7 @@ _STATE = re.compile(
     r"vac[ií]o|vac[ií]a|in[úu]til|obsoleto|viejo|usa|sirve|necesario|duplicado|vuoto|vecchio|serve|usato|più|doppione",
     re.IGNORECASE,
 )
-"""What is said of a whole file."""
+"""Words for the state of a whole file."""
 _WITHIN = (
     r"\b(?:in|from|(?<!rid )of|inside|within|out of|aus|von|im|de|du|dans|del|en|da|dal|dalla|nel|nella|di)\s+"
     r"(?:(?:the|my|our|der|die|das|dem|le|la|el|il|lo) )?(?:(?:file|datei|fichier|archivo|fichero|module) )?(?:\./)?"
@@ -79,8 +79,8 @@ _A_FILE = re.compile(r"\bfile\b|\bscript\b|\bdatei\b|\bfichier\b|\barchivo\b|\bf
 
 
 def means_file(said: Sentence) -> bool:
-    """Returns whether a sentence speaks of its first file as a whole: it names it, and not as the place of something
-    else ("remove it from cart.py", "cart.pyの関数")."""
+    """Returns whether a sentence is about its first file as a whole. It is not if the file is only the place of
+    something else ("remove it from cart.py", "cart.pyの関数")."""
     path = said.files[0]
     name = path.rpartition("/")[2]
     called = rf"(?:[\w./-]*/)?(?:{re.escape(name)}|{re.escape(stem_of(path))})(?![\w-])"

@@ -1,7 +1,7 @@
-"""What whole phrases come to: for each idea of `phrases.yaml` its route, where its parts are clear (MOD-23). Pure.
+"""Rules for whole phrases: each idea of `phrases.yaml` gives a route if its parts are clear (MOD-23). Pure.
 
-Plain words are taken for a text only where they can hardly mean anything else: in quotes, as code, or one word for a
-file that holds no code. "Add error handling" is no text to add.
+Words are taken literally as a text only if they can hardly mean anything else: in quotes, as code, or as one word for
+a file that holds no code. "Add error handling" is no text to add.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _TYPO = re.compile(r"\btypo|\bspelling|\bmisspell|^s/|tippfehler|faute", re.IGNO
 
 
 def take_phrase(said: Sentence) -> Route:
-    """Takes a sentence that is one phrase from end to end."""
+    """Takes a sentence that matches one phrase from end to end."""
     for idea, rule in IDEAS.items():
         for parts in find_phrases(idea, said):
             if (route := rule(said, parts)) is not None:
@@ -129,8 +129,8 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
 
 
 def _is_value(said: Sentence, parts: Parts, value: str) -> bool:
-    """Returns whether a word is a value: no type that a function gives, and, where it is a plain word, none but in a
-    sentence that sets one in a file that holds no code."""
+    """Returns whether a word is a value. A return type behind an arrow is not, and a plain word is one only in a
+    sentence that sets a value in a file that holds no code."""
     if not may_be_name(value) and re.search(r"->|→|=>", said.short):
         return False
     if "value" in parts.quoted or not re.fullmatch(IDENTIFIER, value) or _LITERAL.fullmatch(value):
@@ -139,7 +139,7 @@ def _is_value(said: Sentence, parts: Parts, value: str) -> bool:
 
 
 def _value_told(said: Sentence, parts: Parts) -> Route:
-    """Returns a name and its value alone: only where both can be nothing else."""
+    """Takes a sentence of only a name and its value, if both can mean nothing else."""
     name = parts["name"]
     clear = is_name(name) or "-" in name or (_is_config(said) and not any(says(idea, name) for idea in WISHES))
     return _set_value(said, parts) if clear and _LITERAL.fullmatch(parts["value"]) else None
@@ -158,11 +158,11 @@ _IS_WAY = re.compile(
     r"everything|nothing|it|this|that|code|text|words?|names?|values?|pathlib|os|subprocess|argparse|click|typer|\w+ing",
     re.IGNORECASE,
 )
-"""What is used or written in code, so that another one in its place is more than another word."""
+"""Words for techniques and tools in code; to use another one takes more than to replace the word."""
 
 
 def _is_passage(said: Sentence, old: str, new: str) -> bool:
-    """Returns whether plain words can only be the text itself: in a file of prose, and no description of one."""
+    """Returns whether plain words can only be the text itself: the file is prose, and neither text is a description."""
     prose = len(said.files) == 1 and PROSE.search(said.files[0]) is not None
     return prose and not any(begins_with_article(text) or describes(text) for text in (old, new))
 
@@ -216,7 +216,7 @@ def _value_missing(said: Sentence, parts: Parts) -> Route:
 
 
 def _is_code(text: str) -> bool:
-    """Returns whether it looks like code. A word before a quoted text does not: "con scritto 'hola'"."""
+    """Returns whether a text looks like code. Words before a quoted text do not: "con scritto 'hola'"."""
     quoted_within = re.match(r"[\w ]+ [\"'`„«“]", text) or re.fullmatch(r"([\"'`]).*\1 \w[\w ]*", text)
     return is_like_code(text) and quoted_within is None
 
@@ -267,7 +267,7 @@ def _new_text_missing(said: Sentence, parts: Parts) -> Route:
 
 
 def _ignore(said: Sentence, parts: Parts) -> Route:
-    """Takes an entry for a `.gitignore` that is not there."""
+    """Takes an entry for a `.gitignore` that does not exist."""
     text = parts["text"]
     if said.files or " " in text:
         return None
@@ -351,4 +351,4 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "search": search,
     "show_name": show_name,
 }
-"""In this order: what names more comes first."""
+"""The rule of each idea, in the order in which they are tried: the more specific ideas come first."""

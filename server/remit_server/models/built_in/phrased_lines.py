@@ -1,6 +1,6 @@
-"""What whole phrases about lines of a file come to: inserted, changed, removed, commented (MOD-23). Pure.
+"""Rules for whole phrases that insert, change, remove or comment lines of a file (MOD-23). Pure.
 
-Plain words are taken for a text only where they can hardly mean anything else: in quotes, as code, or as a line of a
+Words are taken literally as a text only if they can hardly mean anything else: in quotes, as code, or as a line of a
 file that holds no code.
 """
 
@@ -42,11 +42,11 @@ _STATES = re.compile(r"(?:const|let|var|def|class|function|export|import|from|re
 
 
 _NO_TEXT = re.compile(r"[=:,)\]}]|\w+ (?:in|on|up|out|down|me|us) ", re.IGNORECASE)
-"""What begins with the end of something, or with a verb."""
+"""Matches a text that begins with a sign from within an expression, or with a verb and its particle."""
 
 
 def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
-    """Returns whether a part is surely meant as a text."""
+    """Returns whether a part is surely meant literally as a text."""
     text = parts[part]
     if part in parts.quoted:
         return True
@@ -61,7 +61,7 @@ def _is_text(said: Sentence, parts: Parts, part: str) -> bool:
 
 
 def edit_of(said: Sentence, edit: LineEdit, sought: str = "") -> Route:
-    """Returns the edit of the one file that a sentence names; where it names none, the question for it."""
+    """Returns the edit of the one file that a sentence names, or the question for the file if it names none."""
     if len(said.files) == 1:
         return Edited(said.files[0], edit)
     return None if said.files or said.paths else Missing(FILE, sought)
@@ -72,7 +72,8 @@ _A_LINE = re.compile(r"(?:the )?(?:line|zeile|ligne|l[ií]nea|riga)\b", re.IGNOR
 
 
 def change_line(said: Sentence, parts: Parts) -> Route:
-    """Takes a text that is surely one; in a list or in prose also plain words "with" which a line is replaced."""
+    """Takes a new text for a line, if it is surely meant literally; in a list or in prose also plain words after
+    "with"."""
     text = parts["text"]
     plain = _is_lines(said) and _WITH.search(said.short) is not None and not (_A_LINE.match(text) or is_property(text))
     clear = _is_text(said, parts, "text") or (plain and not _is_described(text))
@@ -80,22 +81,22 @@ def change_line(said: Sentence, parts: Parts) -> Route:
 
 
 def _is_lines(said: Sentence) -> bool:
-    """Returns whether each line of the one file is a text of its own: of a list, or of prose."""
+    """Returns whether each line of the one file is a text of its own, because the file is a list or prose."""
     return len(said.files) == 1 and bool(_LISTING.search(said.files[0]) or PROSE.search(said.files[0]))
 
 
 def _is_described(text: str) -> bool:
-    """Returns whether plain words tell of a line, and are not that line."""
+    """Returns whether plain words describe a line and are not the line itself."""
     told = _OF_A_LINE.match(text) or begins_with_article(text) or is_kind(text) or describes(text)
     return bool(told) or re.search(r"""["`「“«]""", text) is not None
 
 
 _NO_LINE = re.compile(r"(?:that|which|with|where|from|number|saying|containing|after|before|\d)\b", re.IGNORECASE)
-"""What follows "the line" where it is described, not spelled out."""
+"""Words after "the line" that describe the line and do not spell it out."""
 
 
 def insert_at(number: int) -> Callable[[Sentence, Parts], Route]:
-    """Returns the rule for a text that goes before the line of this number; 0 is the end."""
+    """Returns the rule for a text that goes before the line with this number; 0 is the end of the file."""
 
     def rule(said: Sentence, parts: Parts) -> Route:
         if (literal := parts.get("literal")) is not None:
@@ -131,25 +132,25 @@ def insert_by_line(*, after: bool) -> Callable[[Sentence, Parts], Route]:
 
 
 def _is_anchor(parts: Parts) -> bool:
-    """Returns whether a line can be known by this text."""
+    """Returns whether the part `anchor` is clear enough to find a line by."""
     anchor = parts["anchor"]
     word = " " not in anchor and anchor.lower() not in filling()
     return "anchor" in parts.quoted or word or is_like_code(anchor) or _STATES.match(anchor) is not None
 
 
 _LISTING = re.compile(r"(?:^|/)(?:requirements[\w-]*\.txt|\.\w+ignore|[\w-]+\.(?:txt|list|csv))$")
-"""Files in which each line is an entry, so that another one goes to the end."""
+"""Files in which each line is an entry, so that a new entry can go to the end."""
 
 
 def append_to(said: Sentence, parts: Parts) -> Route:
-    """Takes an entry for the end of a list."""
+    """Takes an entry to add at the end of a list."""
     clear = "text" in parts.quoted or (" " not in parts["text"] and _is_text(said, parts, "text"))
     listing = len(said.files) == 1 and _LISTING.search(said.files[0])
     return edit_of(said, Insert(parts["text"], AtLine(0))) if clear and listing else None
 
 
 def remove_entry(said: Sentence, parts: Parts) -> Route:
-    """Takes an entry of a file in which each line is one."""
+    """Takes an entry to remove from a file in which each line is an entry."""
     text = parts["text"]
     named = re.fullmatch(r"[^\W\d][\w.+/@-]*", text) is not None
     clear = named and text.lower() not in filling() and not is_kind(text) and not begins_with_article(text)
@@ -161,14 +162,14 @@ _REQUIREMENTS = re.compile(r"(?:^|/)(?:[\w-]*requirements[\w-]*|constraints)\.tx
 
 
 def pin(said: Sentence, parts: Parts) -> Route:
-    """Takes a requirement and its version."""
+    """Takes a requirement and its new version."""
     version = re.fullmatch(r"v?(\d[\w.]*)", parts["value"])
     listing = len(said.files) == 1 and _REQUIREMENTS.search(said.files[0])
     return edit_of(said, Pin(parts["name"], version[1])) if version and listing else None
 
 
 def commented(*, out: bool) -> Callable[[Sentence, Parts], Route]:
-    """Returns the rule for a line that becomes a comment, or none any more."""
+    """Returns the rule that turns a line into a comment if `out`, or else back into code."""
     return lambda said, parts: edit_of(said, Commented(parts.line, out))
 
 
@@ -184,18 +185,18 @@ _OF_A_LINE = re.compile(
     r"number|\d+|and|if|explaining|describing|documenting|\w+ing)\b",
     re.IGNORECASE,
 )
-"""What follows "a line" or "a note" where that is described."""
+"""Words after "a line" or "a note" that describe the line and do not spell it out."""
 
 
 def append_text(said: Sentence, parts: Parts) -> Route:
-    """Takes plain words for a line of a list or of prose, where nothing says that they describe it."""
+    """Takes plain words as a new last line of a list or of prose, unless they only describe the line."""
     text = parts["text"]
     clear = "text" in parts.quoted or not _is_described(text)
     return edit_of(said, Insert(text, AtLine(0))) if clear and _is_lines(said) else None
 
 
 def append_line(said: Sentence, parts: Parts) -> Route:
-    """Takes a quoted line that goes to the end of a file of lines or of prose; elsewhere the end may be no place."""
+    """Takes a quoted line for the end of a list or of prose; asks for the place in other files."""
     if "text" not in parts.quoted or len(said.files) != 1:
         return None
     at = PLACE.format(text=parts["text"], file=said.files[0])
@@ -203,24 +204,24 @@ def append_line(said: Sentence, parts: Parts) -> Route:
 
 
 def remove_line(said: Sentence, parts: Parts) -> Route:
-    """Takes the number of a line that is to go."""
+    """Takes the number of a line to remove."""
     return edit_of(said, Remove(parts.line))
 
 
 def remove_lines(said: Sentence, parts: Parts) -> Route:
-    """Takes the numbers of the first and the last line that are to go."""
+    """Takes the numbers of the first and the last line to remove."""
     return None if (lines := parts.lines) is None else edit_of(said, Remove(*lines))
 
 
 def remove_text(said: Sentence, parts: Parts) -> Route:
-    """Takes the text of a line that is to go."""
+    """Takes the text of a line to remove."""
     if (known := parts.get("odd") or parts.get("mark") or parts.get("name")) is not None:
         return edit_of(said, Remove(known), known)
     return edit_of(said, Remove(parts["anchor"]), parts["anchor"]) if _is_anchor(parts) else None
 
 
 def insert_import(said: Sentence, parts: Parts) -> Route:
-    """Takes a whole line, or the name of a module for a file of Python."""
+    """Takes a whole import line, or the name of a module if the file is Python."""
     if (module := parts.get("module")) is not None:
         python = bool(said.files) and said.files[0].endswith(".py") and not _NO_MODULE.search(said.text)
         return edit_of(said, Insert(f"import {module}", AmongImports())) if python else None
@@ -232,11 +233,11 @@ _NO_MODULE = re.compile(
     r"\bimport\w* (?:for |of )?(?:(?:the|a|an)\b|errors?\b|data\b|cleanup\b|statements?\b|(?-i:[A-Z])\w*[a-z])",
     re.IGNORECASE,
 )
-"""What is no module: the rest of a sentence about imports, and a class, which stands in one."""
+"""Matches what follows "import" and is no module: ordinary words, or a class, which is in a module."""
 
 
 _TOLD_TEXT = re.compile(r":|\b(?:saying|says|reading|with|namely|as|it should be|und zwar)\b", re.IGNORECASE)
-"""What leads to a text that is not quoted."""
+"""Signs and words that introduce a text that is not quoted."""
 
 
 def document(said: Sentence, parts: Parts) -> Route:

@@ -1,7 +1,8 @@
-"""Whole sentences by what they come to: the patterns of `phrases.yaml`, and the parts that one finds (MOD-23). Pure.
+"""Matches whole sentences with the patterns of `phrases.yaml`, and returns the parts that a pattern finds (MOD-23).
+Pure.
 
-To compile all patterns takes longer than all else that a sentence is asked, so RE2, which does it at once for a set of
-them, says first which of them it may be.
+To compile all patterns would take longer than the rest of the work on a sentence. So RE2, which matches a set of
+patterns at once, first tells which phrases a sentence may be, and only those are compiled.
 """
 
 from __future__ import annotations
@@ -62,16 +63,16 @@ _COUNTS: Sequence[str] = (
     "nine|neun|neuf|nueve|nove|九",
     "ten|zehn|dix|diez|dieci|十",
 )
-"""The words of how many: two, three, four …"""
+"""The words for a number of lines: two, three, four …"""
 
 
 _BESIDE = re.compile(r"([\"'`]).*\1[,;.]? \w.*$|.+「|\w[\w ]* `.*`$")
-"""Plain words beside a quoted text: a part is taken whole, or the sentence is not."""
+"""Matches plain words beside a quoted text. A phrase with such a part is not taken, because the part is not clear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a phrase found, by the names of its parts, and which of these stood in quotes."""
+    """The texts that a phrase found, by the names of its parts, and the names of the parts that were quoted."""
 
     texts: Mapping[str, str]
     quoted: frozenset[str]
@@ -80,7 +81,7 @@ class Parts:
         return self.texts[name]
 
     def get(self, name: str) -> str | None:
-        """Returns a part, if the sentence has it."""
+        """Returns a part, or None if the sentence does not have it."""
         return self.texts.get(name)
 
     @property
@@ -94,8 +95,8 @@ class Parts:
 
     @property
     def lines(self) -> tuple[int, int] | None:
-        """The numbers of the first and the last line that are named; below zero they count from the end. None where a
-        word is no number, and where two lines are named that do not stand side by side."""
+        """The numbers of the first and the last line that are named; negative numbers count from the end. None if a
+        word is no number, or if a pair of lines that are not adjacent is named."""
         if (number := self.texts.get("number")) is not None:
             first, last = int(number), int(self.texts["last"])
             return None if "pair" in self.texts and last != first + 1 else (first, last)
@@ -108,7 +109,7 @@ class Parts:
 
 
 def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:
-    """Yields the parts of each phrase that a sentence is from end to end."""
+    """Yields the parts of each phrase of an idea that matches the sentence from end to end."""
     for wording in said.wordings:
         for phrase in likely_phrases(wording).get(idea, ()):
             if (found := pattern_of(phrase).fullmatch(wording)) is not None:
@@ -130,12 +131,12 @@ def _parts(found: re.Match[str], said: Sentence) -> Parts:
 
 @cache
 def pattern_of(phrase: str) -> re.Pattern[str]:
-    """Returns the pattern that says a phrase."""
+    """Returns the compiled pattern of a phrase."""
     return re.compile(_spell(phrase), re.IGNORECASE)
 
 
 def _spell(phrase: str) -> str:
-    """Returns a phrase as a pattern, each of its parts a group of its own name, numbered."""
+    """Returns a phrase as a pattern with a group for each part, numbered because a phrase may have a part twice."""
     numbers = count()
     ordinals = "|".join(word for words in _ORDINALS for word in words)
     known = {**_PARTS, "ordinal": ordinals}
@@ -149,10 +150,10 @@ def _placed(phrase: str) -> str:
 
 @lru_cache(maxsize=64)
 def likely_phrases(wording: str) -> Mapping[str, Sequence[str]]:
-    """Returns for each idea the phrases that a wording may be: all that it is, and a few that it is not."""
+    """Returns for each idea the phrases that may match a wording: all that do, and a few that do not."""
     sieve, rows = _sieve()
     found = dict[str, list[str]]()
-    # Half a character is none in UTF-8.
+    # A lone surrogate cannot be encoded as UTF-8, so it is replaced.
     matched = cast("list[int] | None", sieve.Match(wording.encode(errors="replace")))
     for idea, phrase in (rows[at] for at in sorted(matched or ())):
         found.setdefault(idea, []).append(phrase)
@@ -161,7 +162,7 @@ def likely_phrases(wording: str) -> Mapping[str, Sequence[str]]:
 
 @cache
 def _sieve() -> tuple[Any, Sequence[tuple[str, str]]]:
-    """Returns the set of all phrases, with the idea and the phrase of each."""
+    """Returns the RE2 set of all phrases, and the idea and the phrase of each member."""
     options = _re2.Options()
     options.case_sensitive = False
     options.max_mem = _MOST_BYTES
@@ -175,16 +176,16 @@ def _sieve() -> tuple[Any, Sequence[tuple[str, str]]]:
 
 _re2 = cast("Any", re2)
 _MOST_BYTES = 64 * 1024 * 1024
-"""What RE2 may take for a match; where that is not enough there is none, and the sentence is declined."""
+"""The memory that RE2 may use for a match. If it is not enough, no phrase matches the sentence."""
 _LOOSE = (
     (re.compile(r"\{[a-z]+\}"), ".+"),
     (re.compile(r"\(\?P<\w+>"), "(?:"),
-    (re.compile(r"\[[^\]]*\\[wds][^\]]*\]|\\[wds]"), "."),  # RE2 knows the letters and spaces of ASCII alone
+    (re.compile(r"\[[^\]]*\\[wds][^\]]*\]|\\[wds]"), "."),  # in RE2 these classes match ASCII only
 )
 
 
 def _loosely(phrase: str) -> str:
-    """Returns what is easily compiled and matches whatever a phrase does."""
+    """Returns a pattern that compiles quickly and matches at least everything that the phrase matches."""
     loose = _placed(phrase)
     for pattern, instead in _LOOSE:
         loose = pattern.sub(instead, loose)
@@ -193,7 +194,7 @@ def _loosely(phrase: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PhraseTable:
-    """The phrases of each idea, and the places that stand for an expression in them."""
+    """The phrases of each idea, and the expressions that `<name>` stands for in them."""
 
     places: Mapping[str, str]
     phrases: Mapping[str, Sequence[str]]

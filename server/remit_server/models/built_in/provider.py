@@ -34,12 +34,12 @@ class BuiltInProvider(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """It reads the sentence, and takes nothing that stands beside it for what is meant."""
+        """The model's traits: it reads the sentence only, and not the editor's context."""
         return Traits(BUILT_IN_MODEL, reads_context=False, abilities=frozenset({Ability.RENAME}))
 
     @property
     def state(self) -> ModelState:
-        """It needs nothing."""
+        """Always `ready`, because the model needs nothing."""
         return "ready"
 
     async def meet(self) -> Profile:
@@ -47,9 +47,9 @@ class BuiltInProvider(ModelProvider):
         return BUILT_IN
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Streams one step: the call that a rule makes of the sentence, or the answer that ends the turn.
+        """Streams one step: the call that a rule derives from the sentence, or the answer that ends the turn.
 
-        Raises ModelFailed for what is no step of a turn.
+        Raises ModelFailed for a request that is no step of a turn.
         """
         if request.paths is None:
             raise ModelFailed(
@@ -67,4 +67,4 @@ class BuiltInProvider(ModelProvider):
                 yield Finished("stop" if done else "declined")
 
     async def close(self) -> None:
-        """Does nothing: it holds nothing."""
+        """Does nothing, because the provider holds nothing."""

@@ -1,4 +1,4 @@
-"""What a sentence can come to: a call, an edit of a line, help, or one exact question (MOD-23). Pure."""
+"""What a rule can return for a sentence: a call, an edit of a line, help, or one exact question (MOD-23). Pure."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Routed:
 
 
 def replaced_everywhere(path: str, old: str, new: str, *, within_words: bool = False) -> Routed:
-    """Returns the edit of a text wherever it stands in a file; of a name only where it is the whole word, but
-    `within_words`."""
+    """Returns the call that replaces a text everywhere in a file. A name is replaced only where it is a whole word,
+    unless `within_words`."""
     words = not within_words and all(re.fullmatch(IDENTIFIER, text) for text in (old, new))
     whole: dict[str, JsonValue] = {"whole_word": True} if words else {}
     given: dict[str, JsonValue] = {"path": path, "old_text": old, "new_text": new, "replace_all": True}
@@ -34,7 +34,7 @@ def replaced_everywhere(path: str, old: str, new: str, *, within_words: bool = F
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The part that a sentence leaves out, as a question. A file that is left out is the one that alone has
+    """The question for a part that a sentence leaves out. If the file is left out, it is the only file that contains
     `sought`."""
 
     question: str
@@ -43,14 +43,14 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Help:
-    """The person asks what can be done, where it is done, by which model, or how it is undone; or says thanks."""
+    """The person asks what the model can do, where it runs, which one it is, or how to undo a turn; or says thanks."""
 
     about: Literal["what", "where", "model", "undo", "thanks"] = "what"
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A line of one file, which is read first."""
+    """An edit of a line in one file, which is read first."""
 
     path: str
     edit: LineEdit
@@ -58,7 +58,7 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Define:
-    """The definition of a name, which is looked for first, in one file if that is named."""
+    """The definition of a name, which is searched for first, in one file if `path` is given."""
 
     name: str
     path: str | None = None

@@ -1,7 +1,7 @@
-"""What a sentence asks for, in six languages: one route, or none where no rule is sure of it (MOD-23). Pure.
+"""Finds what a sentence asks for, in six languages: one route, or none if no rule is sure (MOD-23). Pure.
 
-The rules stand in their order, whole phrases first. A rule takes a sentence only where all of it is clear: which file,
-which text.
+The rules are tried in order, whole phrases first. A rule takes a sentence only if all of it is clear, such as which
+file and which text.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from remit_server.models.built_in.words import says
 
 _LOOKS = frozenset({"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"})
 _CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuando|もし)\b", re.IGNORECASE)
-"""What begins so is done only where something holds, which no rule looks at."""
+"""Words that begin a conditional sentence, which no rule takes, because no rule checks conditions."""
 _NEGATED = re.compile(
     r"\b(?:do(?:es)?(?: not|n['’]?t)|is(?: not|n['’]t)|not|except|unless|nicht|kein\w*|außer|pas|sauf|excepto|salvo|"
     r"tranne|eccetto|non)\b|ない|以外",
     re.IGNORECASE,
 )
-"""What is not meant: a rule that looks for words would take it for what is."""
+"""Words of negation. A rule that looks for single words would overlook them and do what is not meant."""
 _SECTION = re.compile(r"\b(?:section|paragraph|chapter|abschnitt|absatz|kapitel|secci[oó]n|sezione)\b", re.IGNORECASE)
-"""A part of a file that no rule finds."""
+"""Words for a part of a file that no rule can find."""
 _SECOND_QUESTION = re.compile(
     r"\band (?:also )?(?:what|which|why|how|who|explain|describe|summari[sz]e|tell|say|do they|does it)\b"
     r"|\bund (?:was|welche[rs]?|warum|wie|wer|erkl[äa]re?|beschreibe?|sage?)\b"
@@ -38,9 +38,9 @@ _SECOND_QUESTION = re.compile(
     r"|\be (?:che|cosa|qual[ei]|perch[ée]|come|chi|spiega|descrivi|dimmi)\b",
     re.IGNORECASE,
 )
-"""What a list of files or the text of one does not answer."""
+"""Matches a second question, which a list of files or the text of a file does not answer."""
 MOST_CHARS = 600
-"""A longer sentence is no simple one."""
+"""The most characters of a sentence that rules look at; a longer one is not simple."""
 
 
 _GERUNDS = {
@@ -63,7 +63,7 @@ def in_plain_verbs(text: str) -> str:
 
 
 def route(text: str, files: AbstractSet[str]) -> Route:
-    """Returns what a sentence asks for; None where no rule takes it."""
+    """Returns what a sentence asks for, or None if no rule takes it."""
     if not text.strip() or len(text) > MOST_CHARS or "\n" in text.strip():
         return None
     text = in_plain_verbs(text)
@@ -82,20 +82,20 @@ _JOINED = re.compile(
 )
 """What may stand between two wishes."""
 _REFERS = re.compile(r"(?:see|cf|compare|as|like|siehe|vgl|voir|v[ée]ase|vedi)\b|@", re.IGNORECASE)
-"""What says where to look for how the wish before it is meant."""
+"""Words that begin a reference, which explains the wish before it and is no wish of its own."""
 MOST_WISHES = 3
 MOST_JOINTS = 12
-"""A sentence with more of them is no list of three wishes, and to try each of them would take seconds."""
+"""The most joints to try. A sentence with more is no list of three wishes, and trying each would take seconds."""
 
 
 def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
-    """Returns what a sentence wishes for, one after the other, where rules take each wish by itself, or ask for a part
-    of it; none where a wish is left over."""
+    """Returns the wishes of a sentence in their order, if a rule takes each wish by itself or asks for a part of it;
+    none if any wish is left over."""
     text = in_plain_verbs(text)
     match route(text, files):
         case None:
             whole: tuple[str, ...] = ()
-        case Routed(tool=tool) if tool in _LOOKS | {"run_tests"}:  # which may be found beside another wish
+        case Routed(tool=tool) if tool in _LOOKS | {"run_tests"}:  # rules may find these beside another wish
             whole = (text,)
         case _:
             return (text,)
@@ -104,7 +104,7 @@ def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
 
 
 def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
-    """Returns two wishes or more, in their order; where there are more than `most`, at least one more than that."""
+    """Returns two or more wishes in their order, or none; if there are more than `most`, returns more than `most`."""
     if most < 1 or len(text) > MOST_CHARS or "\n" in text or not is_wished(read_sentence(text, files)):
         return ()
     joints = list(_JOINED.finditer(text))
@@ -128,7 +128,7 @@ _SHOW_IT = re.compile(
 
 
 def _named_again(rest: str, done: Route) -> str:
-    """Returns "show it" with the file that was changed before: to look at that does no harm."""
+    """Returns "show it" with the path of the file that was changed before it; to show that file does no harm."""
     match done:
         case Edited(path=path) if _SHOW_IT.fullmatch(rest):
             return f"show {path}"
@@ -141,12 +141,12 @@ def _named_again(rest: str, done: Route) -> str:
 
 
 def _stands_alone(rest: str) -> bool:
-    """Returns whether what stands behind a wish is clear without it: no "it", and no hint for it."""
+    """Returns whether the text after a wish is clear without that wish: it has no "it", and begins no reference."""
     return rest != "" and not says_it(rest) and _REFERS.match(rest) is None
 
 
 def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
-    """Returns the files that there are when a wish is done."""
+    """Returns the files that exist after a wish is done."""
     match done:
         case Routed(tool="write_file", arguments=arguments):
             return files | {str(arguments["path"])}
@@ -159,8 +159,8 @@ def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
 
 
 def _is_wish(text: str, files: AbstractSet[str]) -> bool:
-    """Returns whether a rule takes a wish, or asks for a part of it: with a verb, for a file alone belongs to the wish
-    before it ("delete a.py and b.py")."""
+    """Returns whether a rule takes a text as a wish, or asks for a part of it. The text needs a verb, because a file
+    alone belongs to the wish before it ("delete a.py and b.py")."""
     match route(text, files):
         case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
             return True
@@ -172,7 +172,7 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
 
 
 def _is_meant(found: Route, said: Sentence) -> bool:
-    """Returns whether a sentence asks for what was found in it, and for nothing besides."""
+    """Returns whether a sentence asks for the route that was found, and for nothing else."""
     match found:
         case Routed(tool=tool) if tool in _LOOKS:
             return _SECOND_QUESTION.search(said.bare) is None
@@ -191,7 +191,7 @@ def _take_words(said: Sentence) -> Route:
 
 
 def _ask_which(said: Sentence, text: str, files: AbstractSet[str]) -> Route:
-    """Asks which of several files of one name is meant, where the sentence is clear but for that."""
+    """Asks which of several files with one name is meant, if everything else in the sentence is clear."""
     name = said.alike[0].rpartition("/")[2]
     named = re.sub(rf"(?<![\w./-]){re.escape(name)}", said.alike[0], text, count=1)
     return None if route(named, files) is None else Missing(f"Which file: {' or '.join(said.alike[:4])}?")
@@ -202,4 +202,4 @@ _RULES: Sequence[Callable[[Sentence], Route]] = (
     changing.take_rename, changing.take_replace, changing.take_remove, changing.take_delete, changing.take_insert,
     changing.take_set_value, changing.take_create, looking.take_search, looking.take_list, looking.take_show,
 )  # fmt: skip
-"""In this order; the first that takes a sentence has it."""
+"""The rules for single words, in the order in which they are tried; the first that takes a sentence wins."""

@@ -24,19 +24,19 @@ from remit_server.models.built_in.words import (
 )
 
 QUOTE_MARKS = "".join(map(chr, range(0xE000, 0xE020)))
-"""What stands for the quoted texts of a sentence, one each, in a wording."""
+"""The characters that stand for the quoted texts of a sentence in its wordings, one for each text."""
 FILE_MARK = "\ue100"
-"""What stands for the one file of a sentence in a wording."""
+"""The character that stands for the sentence's one file in its wordings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, its quoted texts, those of its words that are files, and its other words that look like a path.
+    """A sentence, its quoted texts, its words that are files, and its other words that look like a path.
 
-    `alike` are the files that one of its words may mean, where these are several; `folders` are those of all files,
-    `readme` is the one that tells of them.
-    `wordings` are the sentence without its courtesy and reasons, once with a mark for its file and once without the
-    file; in them a mark stands for each text of `spelled`, which are the quoted texts with their quotes.
+    `alike` are the files that one word may mean, if there are several; `folders` are the folders of all files, and
+    `readme` is the project's README.
+    `wordings` are forms of the sentence without its courtesy, with and without its reason, with a mark for its file and
+    without the file. In them a mark stands for each text of `spelled`, which are the quoted texts with their quotes.
     """
 
     text: str
@@ -56,7 +56,7 @@ class Sentence:
         return without_courtesy(self.text)
 
     def spell(self, part: str) -> str:
-        """Returns a part of a wording in the person's own words; without quotes where it is one quoted text."""
+        """Returns a part of a wording in the person's own words; without quotes if the part is one quoted text."""
         if len(part) == 1 and part in QUOTE_MARKS:
             return _unquoted(self.spelled[QUOTE_MARKS.index(part)])
         return re.sub(f"[{QUOTE_MARKS}]", lambda mark: self.spelled[QUOTE_MARKS.index(mark[0])], part)
@@ -81,8 +81,7 @@ FOLDER = re.compile(
 
 
 def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
-    """Takes a sentence apart; a file may be named without its folders, and without its ending where it is the only
-    one."""
+    """Takes a sentence apart. It may name a file without its folders, and without its ending if only one file fits."""
     quoted = [text for found in _QUOTED.finditer(text) for text in found.groups() if text]
     bare = _respell(_QUOTED.sub(" ␟ ", text))
     spaced = [each for each in quoted if " " in each and (each in files or files_called(each, files))]
@@ -115,11 +114,11 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
 
 
 _PARTICLE = re.compile(r" ?([をにのでがはへと]|から|まで) ?(?=\S)")
-"""A particle of Japanese, which some part from the words around it."""
+"""A Japanese particle, which some people separate by spaces from the words around it."""
 
 
 def _mark_quotes(text: str, named: Mapping[str, str | None]) -> tuple[str, tuple[str, ...]]:
-    """Returns the sentence with a mark in place of each quoted text that is no file, and these with their quotes."""
+    """Returns the sentence with a mark in place of each quoted text that is no file, and those texts with quotes."""
     spelled: list[str] = []
 
     def mark(found: re.Match[str]) -> str:
@@ -175,20 +174,20 @@ _WHERE = re.compile(
     r"(?:,? (?:also|even|including|too) (?:in )?(?:the )?tests?)?$",
     re.IGNORECASE,
 )
-"""All files: what is to be changed is looked for in any case."""
+"""Words that say "in all files". They are removed, because the text to change is searched for in any case."""
 _OWN_LINE = re.compile(r" (?:on|as) (?:a line of its own|its own line|a (?:new|separate) line)\b", re.IGNORECASE)
-"""An insertion is one anyway."""
+"""Words that ask for a line of its own. They are removed, because an insertion always is one."""
 CONDITION = re.compile(
     r"\b(?:if|unless|except|only|but|then|and|also|otherwise|wenn|au(?:ß|ss)er|nur|aber|und|si|sauf|sinon|mais|et|pero|"
     r"salvo|solo|y|se|tranne|ma|e)\b",
     re.IGNORECASE,
 )
-"""What makes a clause more than a reason."""
+"""Words that make a clause more than a reason, because they add a condition or another wish."""
 
 
 def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
-    """Yields the sentence as phrases have it: with a mark for its file, and without the file; each once with all it
-    says and once without its reason."""
+    """Yields the forms of a sentence that phrases are matched against: the whole sentence, the one without its reason
+    and the one without its preface, each with a mark for its file and without the file."""
     plain = trimmed(" ".join(text.split()))
     for told in dict.fromkeys((plain, _without_reason(plain), _without_preface(plain))):
         short = _OWN_LINE.sub("", _WHERE.sub("", without_courtesy(told)))
@@ -201,7 +200,7 @@ def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
 
 _EDGES = re.compile(r"^(?:\.(?!\w)|[ !?,¡¿。！？…])+|[ .!?,¡¿。！？…]+$")
 _EDGES_OF_REST = re.compile(r"^(?:\.(?!\w)|[ ,:;–-])+|[ ,.:–-]+$")
-"""What stands around what is said; the dot of `.gitignore` belongs to its name."""
+"""Signs and spaces around a text; the dot of `.gitignore` is kept, because it belongs to the name."""
 
 
 def trimmed(text: str) -> str:
@@ -210,7 +209,7 @@ def trimmed(text: str) -> str:
 
 
 def without_courtesy(text: str) -> str:
-    """Returns a sentence without what is only polite."""
+    """Returns a sentence without its polite words."""
     before = None
     while before != text:
         before = text
@@ -230,7 +229,7 @@ def _without_reason(text: str) -> str:
 
 
 def _without_preface(text: str) -> str:
-    """Returns what a sentence wishes, without what it says before that."""
+    """Returns a sentence without a preface before its wish."""
     before, mark, rest = next(
         (found for sign in (": ", ", so ", ". ", "! ", ".. ", ", ") if (found := text.partition(sign))[1]),
         (text, "", ""),
@@ -247,12 +246,12 @@ _NO_PREFACE = re.compile(
     r"errors?|used to|know|idea|did|said|says|told|would|might|if|when|like this|for example)\b",
     re.IGNORECASE,
 )
-"""What is said of the rest of a sentence, and makes it no wish."""
+"""Words in a preface that show that the rest of the sentence is no wish."""
 MOST_BARE = 3
-"""Fewer words say nothing before a wish: they are part of it."""
+"""The fewest words of a preface; fewer words are part of the wish."""
 _PLACES = ("after", "before", "top", "end", "line")
 WISHES = ("deletes", "adds", "replaces", "moves", "creates", "searches", "shows", "lists", "run")
-"""The ideas that a sentence wishes for."""
+"""The ideas whose words express a wish."""
 
 
 _LEAD = (
@@ -261,7 +260,7 @@ _LEAD = (
     r"it's in|it is in)\b )?(?:\b(?:the|my|our|der|die|das|den|le|la|el|il|lo) )?"
     r"(?:\b(?:file|datei|fichier|archivo|fichero) )?"
 )
-"""The words that lead to a file."""
+"""Words that stand before the name of a file, such as "in the file"."""
 
 
 def _with_file(text: str, files: Sequence[str], mark: str) -> str:
@@ -276,7 +275,7 @@ def _with_file(text: str, files: Sequence[str], mark: str) -> str:
 
 
 def _respell(text: str) -> str:
-    """Returns the text with the words that are all but one of the usual verbs spelled right."""
+    """Returns the text with usual verbs corrected that have a letter too many or too few, or swapped letters."""
     return re.sub(
         r"(?<![\w./-])[a-z]{4,9}(?![\w./-])", lambda found: _meant(found[0]), text, flags=re.ASCII | re.IGNORECASE
     )
@@ -288,7 +287,7 @@ def _meant(word: str) -> str:
     if lower in filling():
         return word
     for verb in _VERBS:
-        if lower[:-1] == verb:  # another form of it
+        if lower[:-1] == verb:  # another form of the verb
             return word
         swapped = sorted(lower) == sorted(verb) and lower[0] == verb[0]
         if swapped or (abs(len(lower) - len(verb)) == 1 and _one_letter_apart(lower, verb)):
@@ -303,24 +302,24 @@ def _one_letter_apart(one: str, other: str) -> bool:
 
 
 def without_paths(said: Sentence) -> str:
-    """Returns what of a sentence is neither quoted nor names a file."""
+    """Returns a sentence without its quoted texts and the names of its files."""
     bare = said.bare
     names = [path.rpartition("/")[2] for path in (*said.files, *said.paths)]
     stems = [name.rpartition(".")[0] or name for name in names]
-    for parts in ((*said.files, *said.paths), names, stems):  # a stem may be that of two names
-        for part in sorted(parts, key=len, reverse=True):  # one may end in another
+    for parts in ((*said.files, *said.paths), names, stems):  # stems last: two names may share one
+        for part in sorted(parts, key=len, reverse=True):  # the longest first, because one may end in another
             bare = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(part)}(?![A-Za-z0-9_])", " ", bare, flags=re.IGNORECASE)
     return bare
 
 
 def is_name(word: str) -> bool:
-    """Returns whether a word is no word of a language: it has an underscore, a digit or a capital within."""
+    """Returns whether a word looks like a name in code: it has an underscore, a digit or a capital inside."""
     return bool(re.search(r"_|\d|[a-z][A-Z]|^[A-Z][a-z]+[A-Z]|^[A-Z]{3,}$", word))
 
 
 def words_left(said: Sentence, verb: str, *, whole: bool = False) -> int:
-    """Counts the words left that say something: without the verb, files, and words that every sentence has. What a
-    sentence adds behind a comma counts in a `whole` one only."""
+    """Counts the words left that say something, without the verb, the files and the filling words. Counts only the
+    clause with the verb, unless `whole`."""
     clauses = [part for part in re.split(r"[,;!?]|\.(?=\s|$)", without_paths(said)) if says(verb, part)]
     left = saying(verb).sub(" ", clauses[0] if clauses and not whole else without_paths(said))
     words = re.findall(r"[A-Za-zÀ-ž]{2,}|[ァ-ヿ一-鿿]+" if whole else r"[A-Za-zÀ-ž]{2,}", left)

@@ -1,4 +1,4 @@
-"""A new value as the language of its file writes it, in place of the old one (MOD-23). Pure."""
+"""Writes a new value in the language of its file, in place of an old one (MOD-23). Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def _sort(value: str) -> str:
 
 
 def spell(kind: Kind, old: str, value: str) -> str:
-    """Returns the new value as the file's language writes it, with the quotes of the old one. Raises NoPlace."""
+    """Returns the new value as the file's language writes it, with the quotes of the old one. Raises NoPlace if the
+    value cannot stand there."""
     sort = _sort(old)
     told = value[1:-1] if len(value) > 1 and re.fullmatch(QUOTED, value) else None
     if sort == "text":
@@ -64,7 +65,7 @@ def _null(kind: Kind) -> str:
 
 
 def _unquoted(kind: Kind, old: str, value: str) -> str:
-    """Returns what stands for an old value without quotes."""
+    """Returns how an unquoted new value is written in place of an unquoted old one."""
     lower, word = value.lower(), _sort(old) == "word"
     for on, off in _SWITCHES:
         if old in {on, off} and lower in _ON | _OFF:
@@ -81,7 +82,8 @@ def _unquoted(kind: Kind, old: str, value: str) -> str:
 
 
 def _literal(kind: Kind, value: str, *, or_none: bool) -> str | None:
-    """Returns a value that needs no quotes in any place; None for a text, as `none` is where a word stood."""
+    """Returns a value that never needs quotes, as the language writes it, or None for a text. The word `none` is a text
+    unless `or_none`."""
     assert kind.words is not None
     lower = value.lower()
     if lower in {"true", "false"}:
@@ -92,7 +94,7 @@ def _literal(kind: Kind, value: str, *, or_none: bool) -> str | None:
 
 
 def _number(kind: Kind, value: str) -> str | None:
-    """Returns a number as the language reads it; None for what is none in it."""
+    """Returns a number as the language writes it, or None if the value is no number in that language."""
     free = kind is PYTHON or kind is SCRIPT
     if free and _BASED.fullmatch(value):
         return value
@@ -102,7 +104,7 @@ def _number(kind: Kind, value: str) -> str | None:
     if free:
         return value
     part, power = match["part"] or "", match["power"] or ""
-    if kind is YAML and power:  # without a point and a sign, YAML 1.1 reads a text
+    if kind is YAML and power:  # YAML 1.1 reads a text if the point or the exponent's sign is missing
         part, power = part or ".0", power if power[1] in "+-" else f"{power[0]}+{power[1:]}"
     return f"{'-' if match['sign'] == '-' else ''}{match['whole'] or '0'}{'.0' if part == '.' else part}{power}"
 
@@ -124,7 +126,8 @@ def _is_listing(kind: Kind, value: str) -> bool:
 
 
 def _is_safe_yaml(old: str, value: str) -> bool:
-    """Returns whether a text needs no quotes: each YAML reads it as text, also within braces, or as the old one."""
+    """Returns whether a text needs no quotes: every version of YAML reads it as text, also within braces, or it is a
+    date or time like the old value."""
     if re.fullmatch(r"[\d:-]*[:-][\d:-]*", value) and re.sub(r"\d", "0", old) == re.sub(r"\d", "0", value):
         return True  # a date or a time in place of one
     if "," in value or re.fullmatch(r"[-+]?[\d.]+[eE][-+]?\d+|0o[0-7]+|[yYnN~]", value):

@@ -1,7 +1,7 @@
-"""What the built-in model does next: the call that a rule makes of the sentence, or the answer that ends the turn
+"""The built-in model's next step: the call that a rule derives from the sentence, or the answer that ends the turn
 (MOD-23). Pure.
 
-What no rule takes is declined.
+A sentence that no rule takes is declined.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ Offered = Mapping[Intent, tuple[ToolSpec, ...]]
 
 
 def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending:
-    """Returns the next call of a rule, what is answered after it, or a question for what is missing.
+    """Returns a rule's next call, the answer after its last call, or a question for a missing part.
 
-    It declines what no rule takes, and what needs a tool that is not offered. `known` are the files that may be named;
-    in a tree too large to be listed, where it is None, they are what the sentence names.
+    Declines a sentence that no rule takes, or that needs a tool that is not offered. `known` are the files that may be
+    named; it is None if the tree is too large to list, and then the files are those that the sentence names.
     """
     turn = turn_of(messages)
     followed = follow_rules(turn, offered, known)
@@ -68,30 +68,30 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
         return followed
     if turn.call is None or turn.call.name in _FILES_SHOWN:
         return _decline(turn, offered, _files_before(turn, known))
-    # The files are others than they were when the call was chosen: what it did is told all the same.
+    # The files changed after the call was chosen, so that no rule takes the sentence now. Still tell what the call did.
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
 
 
 def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending | None:
-    """Returns what a rule makes of the sentence, as `next_step` does; None where no rule takes it."""
+    """Returns the step that a rule derives from the sentence, as `next_step` does, or None if no rule takes it."""
     before = _files_before(turn, known)
     if len(wishes := wishes_in(turn.text, before)) > 1:
         return _follow_each(wishes, turn, offered, before)
     followed = _follow(turn.text, turn, offered, before)
     if followed is None and (named := _named_alone(turn.text, before)):
-        return _follow(turn.text, turn, offered, before | {named})  # the call says why it cannot be opened
+        return _follow(turn.text, turn, offered, before | {named})  # the call's error says why it cannot be opened
     return followed
 
 
 PARTED = "\n\n"
-"""What stands between the answers to several wishes."""
+"""The separator between the answers to several wishes."""
 
 
 def _follow_each(
     wishes: Sequence[str], turn: Turn, offered: Offered, files: AbstractSet[str]
 ) -> Routed | Ending | None:
-    """Returns the next step of the first wish that is not done yet; after the last what is answered to all of them.
-    What one of them lacks is asked for before anything is done."""
+    """Returns the next step of the first wish that is not done yet, or the answers to all wishes after the last one.
+    If a wish lacks a part, the model asks for that part before it does anything."""
     known = list[AbstractSet[str]]()
     for wish in wishes:
         found = route(wish, files)
@@ -115,7 +115,7 @@ def _follow_each(
 def _follow_so_far(
     wish: str, tried: Sequence[TriedCall], offered: Offered, files: AbstractSet[str]
 ) -> tuple[Routed | Ending | None, int]:
-    """Returns the first answer to a wish with the number of calls made for it, else the next step after all of them."""
+    """Returns the first answer to a wish and the number of calls made for it, or the next step after all `tried`."""
     steps = ((_follow(wish, Turn(wish, tuple(tried[:made])), offered, files), made) for made in count())
     return next((came, made) for came, made in steps if not isinstance(came, Routed) or made == len(tried))
 
@@ -132,7 +132,7 @@ _FILES_SHOWN = frozenset({"read_file", "search_files", "list_files"})
 
 
 def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
-    """Says what takes a model; of a name that a question is about first where it is defined."""
+    """Declines the sentence; if a question is about one name, first looks up where that name is defined."""
     said = read_sentence(turn.text.strip()[:MOST_CHARS], files)  # a pasted line may have any length
     asked = beyond(said) is Beyond.QUESTION
     name = (subject_of(said) or maybe_name(said)) if asked else None
@@ -150,7 +150,7 @@ def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | 
 
 
 def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
-    """Returns the one file that a sentence names and that is not among those known: it is not there, or is hidden."""
+    """Returns the one file that a sentence names but that is not known, because it does not exist or is hidden."""
     said = read_sentence(text.strip()[:MOST_CHARS], files)
     if len(said.paths) != 1 or said.files or not names_file(path := said.paths[0]) or path in said.folders:
         return None
@@ -158,7 +158,7 @@ def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
 
 
 def _naming(text: str, path: str) -> str:
-    """Returns the sentence with the file that it leaves out."""
+    """Returns the sentence with "in" and the path of the file that it left out."""
     return f"{_TESTS_TOO.sub('', text.rstrip(' .!?'))} in {path}"
 
 
@@ -170,7 +170,7 @@ def _named_in(text: str) -> AbstractSet[str]:
 
 
 def _is_below(path: str, text: str) -> bool:
-    """Returns whether a sentence names a path of this folder: `~/a.py` and `/a.py` are not `a.py`."""
+    """Returns whether a sentence names the path relative to the workspace: `~/a.py` and `/a.py` are not `a.py`."""
     return re.search(rf"(?<![\w/~.\\:]){re.escape(path)}", text) is not None
 
 
@@ -194,7 +194,7 @@ def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) ->
 
 
 def _call(routed: Routed, turn: Turn, offered: Offered) -> Routed | Ending | None:
-    """Returns the one call, or what is answered after it."""
+    """Returns the one call, or the answer after it; None if the call is not offered or another one was made."""
     if turn.call is None:
         return routed if _is_offered(routed, offered) else None
     made = turn.call.name == routed.tool and dict(turn.call.arguments) == dict(routed.arguments)
@@ -202,7 +202,7 @@ def _call(routed: Routed, turn: Turn, offered: Offered) -> Routed | Ending | Non
 
 
 def _edit_line(edited: Edited, turn: Turn, offered: Offered) -> Routed | Ending | None:
-    """Returns the next of its two calls, the read and the edit, or what is answered after the second."""
+    """Returns the next of an edit's two calls, the read and the edit, or the answer after the second."""
     read = Routed(Intent.ANALYZE, "read_file", {"path": edited.path, "limit": MOST_LINES})
     match turn.call:
         case None:
@@ -226,7 +226,7 @@ MOST_LINES = 5_000
 
 
 def _show(shown: Define, turn: Turn, offered: Offered) -> Routed | Ending | None:
-    """Returns the next of its two calls, the search and the read, or what is answered after the second."""
+    """Returns the next of the two calls for a definition, the search and the read, or the answer after the second."""
     look = definition_of(shown.name, shown.path)
     if turn.call is None:
         return look if _is_offered(look, offered) else None
@@ -246,8 +246,8 @@ MOST_NAMED = 5
 
 
 def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
-    """Looks for the one file that a sentence leaves out, by what is to be changed in it; then goes on as if it were
-    named."""
+    """Searches for the text that is to be changed, to find the file that the sentence leaves out; then goes on as if
+    the sentence named that file."""
     word = re.fullmatch(IDENTIFIER, missing.sought) is not None
     pattern = rf"\b{missing.sought}\b" if word else re.escape(missing.sought)
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
@@ -281,8 +281,8 @@ def _in_each(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -
 
 
 def _told(came: Ending, turn: Turn, places: Sequence[str]) -> Ending:
-    """Returns what is answered where several files were to be changed: all of them, or those before the last, which
-    failed."""
+    """Returns the answer after changes to several files. It names all of them, or, if the last change failed, those
+    before it."""
     if came.done:
         said = SOME if turn.in_part else came.text
         return Ending(f"{said} In {len(places)} files: {', '.join(places)}.", done=True)
@@ -311,7 +311,7 @@ def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
 
 @dataclass(frozen=True, slots=True)
 class TriedCall:
-    """A call and its result, empty while there is none."""
+    """A call and its result, which is empty until there is one."""
 
     call: ProposedCall
     result: str = ""
@@ -331,12 +331,12 @@ class Turn:
 
     @property
     def result(self) -> str:
-        """What the last call came to."""
+        """The result of the last call."""
         return self.tried[-1].result if self.tried else ""
 
     @property
     def found(self) -> str:
-        """What the first search found."""
+        """The result of the first search."""
         return next((each.result for each in self.tried if each.call.name == "search_files" and each.result), "")
 
     @property

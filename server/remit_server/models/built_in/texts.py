@@ -1,5 +1,5 @@
-"""Whether a part of a sentence is itself the text, the name or the value that is wanted, or only describes it: "a check
-for x == 0" is no line to insert (MOD-23). Pure.
+"""Tells whether a part of a sentence is itself the text, the name or the value that is wanted, or only describes it: "a
+check for x == 0" is no line to insert (MOD-23). Pure.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _NO_NEW_NAME = re.compile(
     r"negativo|positivo|private|public|static|something|anything|it|that|this",
     re.IGNORECASE,
 )
-"""How often or how something is called, and the types of values."""
+"""Words that are no new name: they say how or how often something is called, or are types of values."""
 
 
 def may_be_name(word: str) -> bool:
-    """Returns whether a word can be the new name of something: "called twice" and "-> None" give none."""
+    """Returns whether a word can be the new name of something; it cannot in "called twice" and in "-> None"."""
     return _NO_NEW_NAME.fullmatch(word) is None
 
 
@@ -32,7 +32,7 @@ _RENAME = re.compile(r"\brename|benenn|renomm|renombr|rinomin|リネーム|改�
 
 
 def says_rename(text: str) -> bool:
-    """Returns whether a sentence says that something gets another name: then any word can be it."""
+    """Returns whether a sentence says that something gets another name; if so, any word can be that name."""
     return _RENAME.search(text) is not None
 
 
@@ -41,7 +41,7 @@ _LIKE_CODE = re.compile(r"[=(){}\[\];<>\"#@]|(?<!\w)'|'(?!\w)|^(?:import|from|us
 
 def is_like_code(text: str) -> bool:
     """Returns whether a text has what plain words do not: signs of code, or a statement's first word. An apostrophe
-    within a word is none."""
+    within a word is no such sign."""
     return _LIKE_CODE.search(text) is not None
 
 
@@ -53,7 +53,7 @@ _ARTICLE = re.compile(
 
 
 def begins_with_article(text: str) -> bool:
-    """Returns whether a text begins as the description of one does: "a check for x == 0", "that we discussed"."""
+    """Returns whether a text begins like a description: "a check for x == 0", "that we discussed"."""
     return _ARTICLE.match(text) is not None
 
 
@@ -63,7 +63,7 @@ _NO_ENTRY = re.compile(
     r"duplicates?|whitespace|blanks?|spaces|tabs",
     re.IGNORECASE,
 )
-"""A word for what is wanted, and not the text of it."""
+"""Words that say which kind of text is wanted, and are not the text itself."""
 
 
 def is_kind(word: str) -> bool:
@@ -74,7 +74,7 @@ def is_kind(word: str) -> bool:
 _TELLS_OF_TEXT = re.compile(
     r"what|how|why|one|an? |it\b|something|examples?|describing|explaining|about|that|saying|for\b|on\b", re.IGNORECASE
 )
-"""How the description of a text begins."""
+"""Matches the beginning of a description of a text."""
 
 
 def describes(text: str) -> bool:
@@ -87,9 +87,9 @@ _NO_VALUE = re.compile(
     r"bigger|larger|shorter|longer|higher|lower|better|end|top|bottom|spaces|access|latest|newest|something|anything|it",
     re.IGNORECASE,
 )
-"""What a setting is to be like, which is no value of it."""
+"""Words for how a setting should be, which are no values."""
 
 
 def is_property(word: str) -> bool:
-    """Returns whether a word says what something is to be like, which is no value of it: "encrypted", "unique"."""
+    """Returns whether a word says how something should be, and so is no value: "encrypted", "unique"."""
     return _NO_VALUE.fullmatch(word) is not None

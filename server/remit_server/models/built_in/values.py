@@ -1,6 +1,6 @@
-"""The one line that sets a value, by the kind of its file, and that line with another value (MOD-23). Pure.
+"""Finds the one line that sets a value, by the kind of its file, and changes the value (MOD-23). Pure.
 
-Right or silent: where a line could mean more than one plain value, it is left as it is, and the reason is told.
+If a line could mean anything but one plain value, it is left as it is, and a NoPlace tells the reason.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ _TYPES = re.compile(r"\s*(?:(?:export|default|declare)\s+)*(?:interface|type)\s+
 
 
 def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[int, str]:
-    """Returns the number of the one line that sets the name, and that line with another value. Raises NoPlace."""
+    """Returns the number of the one line that sets the name, and that line with another value. Raises NoPlace unless
+    exactly one line sets it to a plain value, or if the new value cannot stand there."""
     if re.search(r"[\x00-\x1f\x7f\x85\u2028\u2029]", value):
         raise NoPlace("the value is not of one line")
     if is_requirements(path.rpartition("/")[2].lower()):
         return _with_version(lines, name, value)
     kind = kind_of(path)
-    if any(len(line) > _LONGEST and name in line for line in lines):  # which would take minutes to tell apart
+    if any(len(line) > _LONGEST and name in line for line in lines):  # to match such a line would take minutes
         raise NoPlace(f"a line that has `{name}` is too long for me")
     found = list(_settings(kind, lines, name))
     if len(found) > 1:
@@ -64,7 +65,7 @@ def _with_version(lines: Sequence[str], name: str, value: str) -> tuple[int, str
 
 
 def _settings(kind: Kind, lines: Sequence[str], name: str) -> Iterator[tuple[int, str, str]]:
-    """Yields each line that sets the name: its number, what stands before the value, and what may end that."""
+    """Yields each line that sets the name: its number, the text before the value, and the pattern that may end it."""
     forms = [(re.compile(form.head.replace("NAME", re.escape(name))), form.end) for form in kind.forms]
     inside = _inside(kind, lines)
     for number, line in enumerate(lines, 1):
@@ -73,7 +74,7 @@ def _settings(kind: Kind, lines: Sequence[str], name: str) -> Iterator[tuple[int
                 continue
             if kind.opens and any(not re.search(kind.opens, lines[at - 1]) for at in _above(lines, number)):
                 continue
-            # `kind: "a"` is a type there, which only looks like a key and its text.
+            # Within a type or an interface `kind: "a"` is a type, which only looks like a key and its text.
             key = kind is SCRIPT and match[0].rstrip().endswith(":")
             if not (key and any(_TYPES.match(lines[at - 1]) for at in _above(lines, number))):
                 yield number, match[0], end
@@ -81,7 +82,7 @@ def _settings(kind: Kind, lines: Sequence[str], name: str) -> Iterator[tuple[int
 
 
 def _inside(kind: Kind, lines: Sequence[str]) -> frozenset[int]:
-    """Returns the numbers of the lines that begin within a string or a comment, or go on from the line above."""
+    """Returns the numbers of the lines that begin within a string or a comment, or that continue the line above."""
     if not kind.spans:
         return frozenset()
     text = "\n".join(lines)
@@ -93,13 +94,13 @@ def _inside(kind: Kind, lines: Sequence[str]) -> frozenset[int]:
 
 
 def _column(line: str) -> int:
-    """Returns where the text of a line begins, behind what makes it an item of a list."""
+    """Returns the column where the text of a line begins, after the dashes of a list item."""
     match = re.match(r"\s*(?:-\s+)*", line)
     return match.end() if match and line[match.end() :].strip() else len(line) - len(line.lstrip())
 
 
 def _above(lines: Sequence[str], number: int) -> Iterator[int]:
-    """Yields the lines that this one stands below, by indentation, from the nearest."""
+    """Yields the numbers of the lines that enclose this one by indentation, the nearest first."""
     column = len(lines[number - 1]) - len(lines[number - 1].lstrip())
     for at in range(number - 1, 0, -1):
         if not column:
@@ -112,7 +113,8 @@ def _above(lines: Sequence[str], number: int) -> Iterator[int]:
 
 
 def _split(kind: Kind, lines: Sequence[str], number: int, head: str, end: str) -> tuple[int, str, str, str] | None:
-    """Returns a line as what stands before its value, the value, and what follows; None if that is no literal."""
+    """Returns the line's number, the text before its value, the value, and the text after it; None if the value is no
+    literal."""
     literal = rf"{NUMBER}|{QUOTED}|(?i:true|false|null|none)"
     literal = f"{literal}|(?i:yes|no|on|off)|{kind.plain}" if kind.plain else literal
     comment = f"(?:{kind.comment})?" if kind.comment else ""
@@ -136,7 +138,7 @@ def _split(kind: Kind, lines: Sequence[str], number: int, head: str, end: str) -
 
 
 def _goes_on(kind: Kind, lines: Sequence[str], number: int, below: str) -> bool:
-    """Returns whether the line below belongs to the same value, as an operator or a second part of a text does."""
+    """Returns whether the line below continues the value, for example with an operator or another part of a string."""
     if kind is PYTHON and not _open_bracket(_blanked(kind, "\n".join(lines[: number - 1]))):
         return False
     words = "if|for|or|and|in|is|not" if kind is PYTHON else "instanceof"
@@ -144,7 +146,8 @@ def _goes_on(kind: Kind, lines: Sequence[str], number: int, below: str) -> bool:
 
 
 def _passed(kind: Kind, lines: Sequence[str], name: str) -> tuple[int, str, str, str] | None:
-    """Returns where a call passes a literal by this name, or a parameter has it: the one place that has the name."""
+    """Returns the one place where a call passes a literal by this name, or where it is a parameter's default, as
+    `_split` does; None if there is no such place, or more than one."""
     text = "\n".join(lines)
     blanked = _blanked(kind, text)
     typed = r"(?:[ \t]*:[ \t]*[\w.\[\]| ]+)?"
@@ -165,12 +168,12 @@ def _passed(kind: Kind, lines: Sequence[str], name: str) -> tuple[int, str, str,
 
 
 def _blanked(kind: Kind, text: str) -> str:
-    """Returns a text without what stands in its strings and comments, at the same places."""
+    """Returns a text with its strings and comments blanked out, so that all positions stay the same."""
     return re.sub(kind.spans, lambda match: re.sub(r"[^\n]", "\0", match[0]), text, flags=re.DOTALL | re.MULTILINE)
 
 
 def _open_bracket(text: str) -> str:
-    """Returns the bracket that is open at the end, the innermost one; nothing where all are closed."""
+    """Returns the innermost bracket that is open at the end of a text, or an empty string if all are closed."""
     opened: list[str] = []
     for sign in re.findall(r"[()\[\]{}]", text):
         if sign in "([{":
@@ -181,7 +184,7 @@ def _open_bracket(text: str) -> str:
 
 
 def breaks(path: str, before: Sequence[str], after: Sequence[str]) -> bool:
-    """Returns whether a file could be read as what it is, and no longer can."""
+    """Returns whether a file could be parsed before a change and no longer can after it."""
     ending = path.rpartition(".")[2].lower()
     return ending in _READERS and _reads(ending, before) and not _reads(ending, after)
 
@@ -196,7 +199,7 @@ _READERS: Mapping[str, Callable[[str], object]] = {
 def _reads(ending: str, lines: Sequence[str]) -> bool:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what Python thinks of the text
+            warnings.simplefilter("ignore")  # parsing may warn about the code in the file
             _READERS[ending]("\n".join((*lines, "")))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return False

@@ -1,7 +1,7 @@
-"""Whether a sentence wishes for something now, or only speaks of it: a question, a report, a refusal, a condition
-(MOD-23). Pure.
+"""Tells whether a sentence wishes for something now, or only mentions it in a question, a report, a refusal or a
+condition (MOD-23). Pure.
 
-A rule that finds its words in such a sentence would do what nobody asked for.
+A rule that took a sentence of the second kind by its words would do what nobody asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _STILL_ASKS_FOR = re.compile(
     r"come (?:prima|ultima) riga\b|how (?:do|can) (?:i|we) (?:undo|revert)\b",
     re.IGNORECASE,
 )
-"""What is a wish though it has the form of a question."""
+"""Matches a wish that has the form of a question."""
 _ASKS = re.compile(
     r"(?:can|could|should|shall|may|might|must|would|will) (?:i|it|this|that|he|she|they|there)\b|"
     r"should we\b|(?:do|does|did|have|has|had|is|are|was|were) (?:i|we|you|he|she|it|they|the|there|this|that)\b|"
@@ -42,7 +42,7 @@ _REPORTS = re.compile(
     r"\w+ing (?:after|before|above|below)\b|\w+s (?:above|below|after|before) \d",
     re.IGNORECASE,
 )
-"""How a sentence begins that tells of what was or is."""
+"""Matches the beginning of a sentence that reports what was or is."""
 _REPORTS_WITHIN = re.compile(
     r"\b(?:has been|have been|had been|used to|as far as i know|just kidding|i mean|no,? wait|wait,? no|"
     r"on second thought|dry run|one day|some ?day|eventually|tomorrow|next (?:week|time|month|year)|in the future|"
@@ -56,7 +56,7 @@ _FORBIDS = re.compile(
     r"no (?!longer|more|se |hace falta|necesit)|ne |n['’](?!est plus))",
     re.IGNORECASE,
 )
-"""How a sentence begins that wishes for the opposite."""
+"""Matches the beginning of a sentence that forbids something."""
 _FORBIDS_WITHIN = re.compile(
     r"\b(?:never (?!liked|used|needed)|niemals|jamais|nunca|(?:bitte |doch |mal )nicht\b)|"
     r"\binstead of (?:deleting|removing|replacing|renaming|changing|adding|moving)\b",
@@ -68,7 +68,7 @@ _LATER = re.compile(
     r"aber|sauf|mais|quand|dès que|cuando|salvo|pero|hasta|quando|tranne)\b|, (?:after|before|ma|wait|no)\b",
     re.IGNORECASE,
 )
-"""What binds a wish to something that no rule looks at, or takes a part of it back."""
+"""Words that bind a wish to a condition, which no rule checks, or that take a part of the wish back."""
 _AND = re.compile(
     r"(?:\b(?:and|then|plus|und|dann|et|puis|y|luego|e|poi)\b|[;,.!])\s*(?:then |also |please |dann |auch |bitte )?"
     r"(?:run|commit|push|delete|remove|rename|replace|add|insert|move|create|update|fix|write|test|deploy|sort|format|"
@@ -87,7 +87,7 @@ _AND_THEN = re.compile(
     r"e (?:poi|dopo))\b|[てでし]、\s*\S",
     re.IGNORECASE,
 )
-"""What leads to another wish, whatever the first one is."""
+"""Words that introduce another wish, whatever the first one is."""
 _IN_JAPANESE = re.compile(
     r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降|てから|あとで|した後|の方|だけ|のみ|説明|"
     r"やっぱり|やめて|そのままに|待って|取り消し"
@@ -96,8 +96,8 @@ _STILL_IN_JAPANESE = re.compile(r"(?:もらえ|くれ|いただけ|頂け)|ま�
 
 
 def is_wished(said: Sentence, *, answers: bool = False) -> bool:
-    """Returns whether what a sentence names is to be done, and now; where that `answers` a question, also for one that
-    does not ask how or whether to do it."""
+    """Returns whether a sentence wishes for something to be done now. If doing it `answers` a question, then a question
+    counts as a wish too, unless it asks how or whether to do it."""
     short = without_courtesy(said.bare)
     if _STILL_ASKS_FOR.match(short):
         return True
@@ -111,7 +111,7 @@ def is_wished(said: Sentence, *, answers: bool = False) -> bool:
 
 
 def wishes_twice(said: Sentence) -> bool:
-    """Returns whether a second wish follows a first one, which a rule would leave undone: "in a.py, delete line 3" is
+    """Returns whether a sentence has a second wish, which a rule would leave undone. "in a.py, delete line 3" has only
     one."""
     if _AND_THEN.search(said.bare) or _AND_RUN.search(said.bare):
         return True

@@ -1,5 +1,5 @@
-"""The words that say an idea, in six languages, and the files that a sentence tells of without a path: by a name, a
-kind or a module (MOD-23). Pure.
+"""The words for each idea, in six languages, and the files that a sentence names without a path: by a name, a kind or
+a module (MOD-23). Pure.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ def read_table(name: str) -> Mapping[str, Any]:
 
 @cache
 def word_table() -> Mapping[str, Sequence[str]]:
-    """Returns for each idea the words that say it."""
+    """Returns for each idea the words that express it."""
     return read_table("words.yaml")
 
 
 @cache
 def filling() -> frozenset[str]:
-    """Returns the words that every sentence has, and that say nothing of what is wanted."""
+    """Returns the words that occur in any sentence and say nothing about what is wanted."""
     return frozenset(word_table()["filling"])
 
 
 @cache
 def saying(idea: str) -> re.Pattern[str]:
-    """Returns a pattern of any word that says it. Where words are not parted by spaces it may stand in the midst of
-    others."""
+    """Returns a pattern that matches any word of an idea. A word of a language without spaces may match within other
+    words."""
     words = word_table()[idea]
     parted = [word for word in words if word.isascii() or word[0] < "\u3000"]
     inside = [word for word in words if word not in parted]
@@ -44,7 +44,7 @@ def saying(idea: str) -> re.Pattern[str]:
 
 
 def says(idea: str, text: str) -> bool:
-    """Returns whether one of its words stands in the text."""
+    """Returns whether the text contains a word of the idea."""
     return saying(idea).search(text) is not None
 
 
@@ -64,8 +64,8 @@ _DESCRIBED = re.compile(
 
 
 def described_file(text: str, files: AbstractSet[str]) -> dict[str, str]:
-    """Returns the one file that is told by its name without an ending ("the backup script", "the changelog"), or by its
-    kind ("the ini file"); none or one row, by the words that tell of it."""
+    """Returns the one file that a text names without an ending ("the backup script", "the changelog") or by its kind
+    ("the ini file"), keyed by the words that name it; an empty dict unless exactly one file fits."""
     found = dict[str, str]()
     for told in _DESCRIBED.finditer(text):
         words, word = (told[1], told[2]) if told[1] else (told[3], told[3])
@@ -90,8 +90,8 @@ _KIND = re.compile(
 
 
 def file_of_kind(text: str, files: AbstractSet[str]) -> dict[str, str]:
-    """Returns the one file that is told by its kind ("the shell script"), or by its name and kind ("the alerts yaml"):
-    none or one row, by the words that tell of it."""
+    """Returns the one file that a text names by its kind ("the shell script") or by its name and kind ("the alerts
+    yaml"), keyed by the words that name it; an empty dict unless exactly one file fits."""
     found = dict[str, str]()
     for told in _KIND.finditer(text):
         names = {path: path.rpartition("/")[2].lower().rpartition(".") for path in files}
@@ -114,8 +114,8 @@ _MODULE = re.compile(r"\.(?:py|[cm]?[jt]sx?|go|rs|java|rb|lua)$")
 
 
 def module_told(text: str, files: AbstractSet[str]) -> dict[str, str]:
-    """Returns the one file of code that is told by its name alone ("in cart"), and where tests are wanted, the file of
-    its tests: none or one row, by the words that tell of it."""
+    """Returns the one file of code that a text names by its name alone ("in cart"), or its test file if the text is
+    about tests, keyed by the word that names it; an empty dict unless exactly one file fits."""
     found = dict[str, str]()
     for told in _IN_MODULE.finditer(text):
         word = told[1].lower()
@@ -133,54 +133,54 @@ def _is_called(path: str, word: str, *, plainly: bool) -> bool:
 
 
 def files_called(word: str, files: AbstractSet[str]) -> tuple[str, ...]:
-    """Returns the files of this name, in whatever folder; none for one that is told with a folder."""
+    """Returns the files with this name in any folder; none if `word` itself has a folder."""
     return tuple(sorted(path for path in files if path.rpartition("/")[2] == word)) if "/" not in word else ()
 
 
 def readme_of(files: AbstractSet[str]) -> str | None:
-    """Returns the README that tells of all the files: the one in the fewest folders."""
+    """Returns the README of the whole project: the one in the fewest folders."""
     found = (path for path in files if stem_of(path) == "readme")
     return min(found, key=lambda path: (path.count("/"), path), default=None)
 
 
 def stem_of(path: str) -> str:
-    """Returns the name of a file without its folders, its endings and a first dot, in small letters."""
+    """Returns the name of a file without its folders, its endings and a leading dot, in lower case."""
     return path.rpartition("/")[2].removeprefix(".").partition(".")[0].lower()
 
 
 def file_of(word: str, files: AbstractSet[str]) -> str | None:
-    """Returns the file that a path means; one without folders may mean the only file of that name."""
+    """Returns the file that a path means, or None; a name without folders means the only file of that name."""
     plain = word.removeprefix("./")
     if plain in files:
         return plain
-    # A path that is not there is another file's, whatever it ends with; a mere name may be told without its folder.
+    # A path with folders that does not exist means another file, even if one ends with it. Only a name may lack them.
     ending = [path for path in files if path.endswith(f"/{plain}")] if "/" not in plain else []
     alike = [path for path in files if path.lower() == plain.lower()]
     return ending[0] if len(ending) == 1 else alike[0] if len(alike) == 1 else None
 
 
 def file_by_stem(word: str, files: AbstractSet[str]) -> str | None:
-    """Returns the file that is called by its name without an ending: in capitals, one that has no other name
-    (`readme`), or one of tests."""
+    """Returns the one file that a word names without its ending: a word in capitals, a usual name (`readme`), or a
+    name that begins with `test_`."""
     if not word.isupper() and word.lower() not in BY_STEM and not word.startswith("test_"):
         return None
     found = [path for path in files if stem_of(path) == word.lower()]
-    if word.isupper():  # `CONFIG` is a name in code; `README` is a file's, where the file has it in capitals
+    if word.isupper():  # `CONFIG` may be a name in code, so the path must have it in capitals too
         found = [path for path in found if word in path or word.lower() in BY_STEM]
     return found[0] if len(found) == 1 else None
 
 
 def names_new_file(path: str) -> bool:
-    """Returns whether a word is surely the path of a file to be made: with an ending that files have, a first dot, or a
-    name that files have without one. `CORS` and `client/server` are none."""
+    """Returns whether a word is surely the path of a new file: it has a known ending, a leading dot, or a name that is
+    usual without an ending. `CORS` and `client/server` are not."""
     name = path.rpartition("/")[2]
     ending = name.rpartition(".")[2].lower() if "." in name else ""
     return names_file(path) and (ending in word_table()["endings"] or name.startswith(".") or stem_of(name) in BY_STEM)
 
 
 def names_file(path: str) -> bool:
-    """Returns whether a word is surely a file's path: it has the ending of a file or a folder, or is in capitals
-    (`LICENSE`). `Cart.total` is none."""
+    """Returns whether a word is surely a file's path: it has a dot or a folder, or is all capitals (`LICENSE`).
+    `Cart.total` is not, because `total` is no known ending."""
     name = path.rpartition("/")[2]
     attribute = re.fullmatch(rf"{IDENTIFIER}\.({IDENTIFIER})", name)
     if attribute is not None and attribute[1].lower() not in word_table()["endings"] and "/" not in path:

@@ -1,4 +1,4 @@
-"""Where in an answer a call may stand, and where its spelling is only quoted (MOD-14)."""
+"""Tells where in an answer a call may stand, and where its spelling is only quoted (MOD-14)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _INDENT = 4
 _LIST = re.compile(r"[ \t]*(?:[-+*>|#]|\d+[.)])?[ \t]*")
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 _MOST = 2_000
-"""Characters of the paragraph before a call that are looked at: a quotation that begins earlier is none."""
+"""How many characters of the paragraph before a call are looked at; a quotation that begins earlier does not count."""
 
 
 Place = Literal["call", "inline", "quoted"]
-"""A call may begin here; what is here stands in a sentence; what is here is quoted."""
+"""`call`: a call may begin here; `inline`: the place is within a sentence; `quoted`: the place is quoted."""
 
 
 def place_of(before: str) -> Place:
-    """Returns what a call can be that a local model writes after this text.
+    """Returns what a call would be that a local model writes after this text.
 
-    Templates of several families put a call right behind the text, so it may also stand behind the end of a sentence.
+    Templates of several families put a call right after the text, so it may also stand after the end of a sentence.
     """
     if is_quoted(before):
         return "quoted"
@@ -43,7 +43,7 @@ def is_quoted(before: str) -> bool:
 
 
 def begins_line(text: str, at: int) -> bool:
-    """Returns whether what is at a place begins its line; four columns before it would make it a block of code."""
+    """Returns whether at most three spaces stand before a place in its line; four would make it a block of code."""
     line = text[max(0, at - _INDENT) : at].rpartition("\n")
     return not line[2].strip(" ") and (bool(line[1]) or at < _INDENT)
 
@@ -70,7 +70,7 @@ def _in_element(before: str) -> bool:
 
 
 def _in_paragraph(before: str) -> bool:
-    """Looks at what is left open in the paragraph that a call would go on."""
+    """Returns whether a quotation is open in the paragraph that a call would continue."""
     if before.rstrip().endswith(_OPENING):
         return True
     paragraph = _SPAN.sub("", _BLANK.split(before[-_MOST:])[-1])

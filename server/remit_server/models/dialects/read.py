@@ -26,7 +26,7 @@ from remit_server.models.dialects.table import (
 from remit_server.models.unreadable import TOO_DEEP, is_too_deep, well_formed
 
 Schemas = Mapping[str, Mapping[str, JsonValue]]
-"""The schema of each tool's arguments: some dialects do not tell numbers from text."""
+"""The schema of each tool's arguments, which is needed because some dialects do not tell numbers from text."""
 
 _NAME = r"[\w.-]+"
 _NAMED_JSON = re.compile(rf"\s*(?:functions\.)?({_NAME})(?:\[CALL_ID\]\w+)?\s*\[ARGS\]\s*(?=\{{)")
@@ -41,7 +41,7 @@ class UnreadableCall(ValueError):
 
 
 class TextFollows(UnreadableCall):
-    """The calls are whole, and the text goes on: they were quoted (MOD-14)."""
+    """Text follows the complete calls, so they were quoted (MOD-14)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ _CALL = TypeAdapter(ReadCall)
 
 
 def read_calls(dialect: Dialect, body: str, schemas: Schemas) -> tuple[ReadCall, ...]:
-    """Returns the calls of the text between a marker and its end: one, or several where the dialect has them so.
+    """Returns the calls of the text between a marker and its end: one, or several if the dialect allows it.
 
-    Raises UnreadableCall where any part of it is uncertain; nothing of it is used then.
+    Raises UnreadableCall if any part of the text is uncertain; no part of it is used then.
     """
     if dialect.end == COMPACT.end and body.lstrip().startswith("{"):  # models with tags fall back to JSON
         return (read_object(body),)
@@ -89,7 +89,7 @@ def read_object(text: str) -> ReadCall:
 
 
 def as_call(value: object) -> ReadCall:
-    """Returns an object as a call. Raises UnreadableCall where it has no name or no arguments, or goes too deep."""
+    """Returns an object as a call. Raises UnreadableCall if it has no name or no arguments, or is nested too deep."""
     if isinstance(value, dict) and "arguments" not in value and "parameters" in value:
         value = {**cast("dict[str, object]", value), "arguments": cast("dict[str, object]", value)["parameters"]}
     if isinstance(value, dict) and is_too_deep(cast("dict[str, object]", value).get("arguments")):
@@ -181,7 +181,7 @@ def _read_tagged(dialect: Dialect, encoding: Tagged, body: str, schemas: Schemas
 
 
 def _pairs(encoding: Tagged, text: str) -> Iterator[tuple[str, str]]:
-    """Yields each argument's name and text. What the template puts around a value is no part of it."""
+    """Yields each argument's name and text, without the newlines that the template puts around a value."""
     opening, middle, closing = encoding.open_key, encoding.open_value.strip(), encoding.close_value.strip()
     between = r"\s*".join(map(re.escape, re.split(r"\n|(?<=>)(?=<)", middle)))
     lead = r"\n?" if encoding.open_value.endswith("\n") else ""
@@ -205,7 +205,7 @@ def _property_schemas(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue
 
 
 def can_be_text(schema: JsonValue) -> bool:
-    """Returns whether a value of this schema can be text; one of which nothing is known can."""
+    """Returns whether a value of this schema can be text; if nothing is known of the schema, it can."""
     if not isinstance(schema, dict):
         return True
     kinds = schema.get("type")
@@ -221,7 +221,7 @@ def can_be_text(schema: JsonValue) -> bool:
 
 
 def _typed(text: str) -> JsonValue:
-    """Returns a value that is no text; one that cannot be read stays text, which the tool's schema then refuses."""
+    """Returns the value that a text spells; an unreadable one stays text, which the tool's schema then refuses."""
     if text.strip() in PYTHON_WORDS:
         return PYTHON_WORDS[text.strip()]
     try:

@@ -60,10 +60,10 @@ Encoding = JsonObject | Tagged | QuotedKeys | PythonKeywords
 class Dialect:
     """One row. A call is `marker`, `before_name`, name, `after_name`, arguments, `after_arguments`, `end`.
 
-    `marker` begins a call and nothing else; an empty `end` is the end of the text, or the next marker. `between` stands
-    between two calls of one answer. Where there are not `several`, an answer is text or calls, never both, and the
-    model's template takes one call a message. `thinking` has the markers that mlx-lm does not know of. A call may have
-    an id behind `call_id`.
+    `marker` begins a call and nothing else. If `end` is empty, a call ends at the end of the text or at the next
+    marker. `between` stands between two calls of one answer. Without `several`, an answer is text or calls, never both,
+    and the model's template takes one call per message. `thinking` has the markers of thinking that mlx-lm does not
+    know. If there is a `call_id`, the call's id follows it.
     """
 
     name: str
@@ -88,7 +88,7 @@ _ARGUMENTS = '", "arguments": '
 _THINK = ("[THINK]", "[/THINK]")
 
 COMPACT = Dialect("compact", "<tool_call>", '{"name":"', '","arguments":', _COMPACT, "}", "</tool_call>")
-"""Remit's own: of the built-in model, and of models without a template of calls."""
+"""Remit's own dialect, for models whose template spells no calls."""
 HERMES = Dialect("hermes", "<tool_call>", '\n{"name": "', _ARGUMENTS, _JSON, "}\n", "</tool_call>", between="\n")
 QWEN_XML = Dialect(
     "qwen-xml", "<tool_call>", "\n<function=", ">\n", _PARAMETERS, "</function>\n", "</tool_call>", between="\n"
@@ -148,7 +148,7 @@ SIGNS: tuple[tuple[str, Dialect], ...] = (
     ('"parameters": ', LLAMA),
     ("<tool_call>", HERMES),
 )
-"""What only the templates of a dialect say, the surest first: for a template that spells a sample in no row's way."""
+"""Texts that only a dialect's templates contain, the surest first; used if a template spells a call as no row does."""
 
 
 PYTHON_WORDS: Mapping[str, JsonValue] = {"True": True, "False": False, "None": None}
@@ -202,7 +202,7 @@ def _quoted(value: JsonValue, quote: str) -> str:
 
 
 def _python(value: JsonValue) -> str:
-    """JSON's strings are Python's as well; only the three words differ."""
+    """Returns a value as Python spells it. JSON strings are Python strings too; only the three words differ."""
     match value:
         case list():
             return f"[{', '.join(map(_python, value))}]"

@@ -1,4 +1,4 @@
-"""A request as the model process takes it, and its events as the agent knows them. Pure."""
+"""Converts requests for the model process, and its events for the agent. Pure."""
 
 from __future__ import annotations
 
@@ -37,13 +37,15 @@ from remit_server.models.steps.held import StepReader, fit, held_request
 from remit_server.models.unreadable import tell_fenced
 
 MOST_PATHS = 2_000
-"""As many as a step may name (AGT-06): the grammar's engine reads a list of them as fast as a short one."""
+"""The most paths to list in a schema: as many as a step may name (AGT-06), because the grammar's engine reads a long
+list as fast as a short one."""
 
 
 def read_answer(
     steps: AsyncGenerator[ModelEvent], request: GenerateRequest, wanted: wire.Generate
 ) -> AsyncGenerator[ModelEvent]:
-    """Reads an answer as it was asked for: one JSON value, or text and calls, of which a fenced one is told."""
+    """Reads an answer in the form that was asked for: one JSON value, or text and calls. The model is told if it put a
+    call in a code fence."""
     if not wanted.whole:
         return _read_step(steps)
     if not wanted.intents or wanted.must_answer:
@@ -70,16 +72,16 @@ async def _read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelE
 
 
 def profile_of(ready: wire.Ready, name: str, options: EngineOptions) -> Profile:
-    """Returns how a loaded model is spoken to.
+    """Returns the profile of a loaded model.
 
-    A small one is held by the schema of a whole step, unless it is to think: no thought stands before JSON.
+    A small model is held by the schema of a whole step, unless it is to think, because thinking cannot precede JSON.
     """
     held = ready.guided and not options.thinking
     return choose_profile(ready.parameters, name, by_schema=held, chosen=options.profile)
 
 
 def step_to_wire(request: GenerateRequest, profile: Profile, nameable: Nameable | None) -> wire.Generate:
-    """Converts a request as the profile has its steps: one that is held by a schema need not be `whole`."""
+    """Converts a request in the form of the profile's steps; a step that is held by a schema need not be `whole`."""
     if not request.intents or profile.telling is not Telling.EXAMPLES:
         return to_wire(request, nameable)
     held = held_request(fit(request, profile), request.messages, profile, nameable, most_paths=MOST_PATHS)
@@ -149,7 +151,7 @@ def _call(call: ProposedCall) -> wire.CallSpelling:
 
 
 def event_of(event: wire.Generated) -> ModelEvent:
-    """Returns an event of the process as the agent knows it. Raises ModelUnavailable where it was shut down."""
+    """Returns an event of the process as the agent knows it. Raises ModelUnavailable if the process was shut down."""
     match event:
         case wire.ProgressFrame(done=done, total=total):
             return PromptRead(done, total)

@@ -18,7 +18,7 @@ class EngineOptions:
     stopped; the next request starts it again. `memory_check`: load no model that does not fit into free memory.
     `cache_dir`: where prompt caches survive the process; None: nowhere. `thinking`: a model that can think may do so
     before it answers. `guided`: a grammar constrains the model; otherwise it spells calls in its own format. `profile`:
-    how the person wants the model to be spoken to; None: as its weights are.
+    the profile that the person chose; None: the one that fits the model's weights.
     """
 
     cache_mib: int = 1024

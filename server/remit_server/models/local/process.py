@@ -44,7 +44,7 @@ STOP_TIMEOUT_S = 5.0
 CANCEL_TIMEOUT_S = 120.0
 """Seconds for a cancelled generation to stop: it takes one token, unless the model's thread hangs in its template."""
 PROBE_TIMEOUT_S = 30.0
-"""Seconds for what follows the loading of the weights. A chat template is tried then: a program of the folder's."""
+"""Seconds for what follows the loading of the weights. The chat template is tried then, a program from the folder."""
 _CHUNK = 1 << 16
 _RESTART = "ask again: that restarts it; if it keeps happening, run `remit model check`"
 
@@ -55,7 +55,7 @@ _ENVIRONMENT = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
 )
 # fmt: on
-"""The environment of the model process. It has no keys and tokens: a model needs none."""
+"""The environment variables of the model process. Keys and tokens are not among them, because a model needs none."""
 
 _Answer = Generated | Error | None
 """What a waiting request receives; None: the process is dead."""
@@ -123,7 +123,7 @@ class HostProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it accepts requests."""
+        """Whether the process accepts requests."""
         return self.death is None
 
     @property
@@ -179,7 +179,7 @@ class HostProcess:
         return await answer
 
     async def send(self, message: Frame) -> None:
-        """Writes one message. A broken pipe is not reported here: the reader notices the death."""
+        """Writes one message. A broken pipe is not reported here, because the reader notices the death."""
         self._stdin.write(encode(message))
         with suppress(ConnectionError):
             await self._stdin.drain()
@@ -258,13 +258,13 @@ class HostProcess:
         return ModelUnavailable("the model process stopped", self.death or "", _RESTART, retryable=True)
 
     def _give_up(self, request_id: str) -> None:
-        """Kills a process that continues a cancelled generation: it would answer no other request."""
+        """Kills a process that continues a cancelled generation, because it would answer no other request."""
         if request_id in self._open:
             log.error("model process: it did not stop within %g seconds, and is ended", CANCEL_TIMEOUT_S)
             self._kill()
 
     def _give_up_start(self) -> None:
-        """Kills a process that does not finish loading after its weights: its template may not terminate."""
+        """Fails a start that does not finish after the weights, because the chat template may not terminate."""
         if not self._loaded.done():
             what = f"the model `{self._folder}` cannot be loaded"
             why = f"{PROBE_TIMEOUT_S:g} seconds after its weights, its tokenizer and chat template were not ready"

@@ -63,7 +63,7 @@ class MlxProvider(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """The folder's name, and the tokens that it names once it is loaded."""
+        """The folder's name, and the model's window once it is loaded."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         return Traits(self._folder.name, None if host is None else host.ready.context)
 
@@ -80,7 +80,7 @@ class MlxProvider(ModelProvider):
         return "busy" if host.busy else "ready"
 
     async def meet(self) -> Profile:
-        """Returns the profile that fits its weights; it is loaded for that."""
+        """Returns the profile that fits the model's weights; loads the model for that."""
         try:
             with self._in_use():
                 host = await self._host()
@@ -103,7 +103,7 @@ class MlxProvider(ModelProvider):
         return loading.done / loading.total if loading is not None and loading.total else 0.0
 
     async def stats(self) -> EngineStats | None:
-        """Returns the process's statistics; None where no process could answer."""
+        """Returns the process's statistics, or None if no process could answer."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         if host is None or not host.alive:
             return None
@@ -126,7 +126,7 @@ class MlxProvider(ModelProvider):
         profile = profile_of(host.ready, self.name, self._options)
         wanted = step_to_wire(request, profile, nameable)
         events = self._events(host, wanted)
-        # A value that somebody else wants is closed within its tokens anyway.
+        # A value of a caller's schema is closed within its tokens anyway.
         steps = events if request.answer_schema is not None else end_where_alike(events, profile.alike, ended_alike)
         try:
             async with aclosing(read_answer(steps, request, wanted)) as events:
@@ -263,7 +263,7 @@ class Backoff:
         return Backoff(deaths, now + pause, why)
 
     def pause(self, now: float) -> float:
-        """Returns the seconds left to wait; 0 where a start is allowed."""
+        """Returns the seconds left to wait, or 0 if a start is allowed."""
         return max(0.0, self.until - now)
 
 
@@ -276,7 +276,7 @@ class PulledProvider(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """Returns its name on the hub, and what its folder says once it is loaded."""
+        """The model's name on the hub, and its window once it is loaded."""
         known = None if self._model is None else self._model.traits.context_tokens
         return Traits(str(self._name), known)
 
@@ -286,7 +286,7 @@ class PulledProvider(ModelProvider):
         return "stopped" if self._model is None else self._model.state
 
     async def meet(self) -> Profile:
-        """Returns the profile of its weights; it is loaded for that."""
+        """Returns the profile that fits the model's weights; loads the model for that."""
         try:
             return await self._loaded().meet()
         except ModelUnavailable:
@@ -308,7 +308,7 @@ class PulledProvider(ModelProvider):
                 yield event
 
     def _loaded(self) -> MlxProvider:
-        """Returns the provider of its folder. Raises ModelUnavailable where it was not pulled."""
+        """Returns the provider of the model's folder. Raises ModelUnavailable if the model was not pulled."""
         if self._model is None:
             self._model = MlxProvider(pulled_folder(self._name, self._cache), self._options)
         return self._model

@@ -82,10 +82,10 @@ class Load(Frame):
 
 
 class Generate(Frame):
-    """Requests one generation: `intents` maps each intent that may be declared to its tools; or a JSON value of a
-    schema; or what goes into a `gap`, without any message.
+    """Requests one generation: a step, for which `intents` maps each intent that may be declared to its tools; or a
+    JSON value of a schema; or the text of a `gap`, without any message.
 
-    Without a `temperature` or a `top_p` they are those that the model's folder states. With `paths`, the argument that
+    If `temperature` or `top_p` is None, the one that the model's folder states is used. With `paths`, the argument that
     `path_arguments` names for a tool is one of them, in addition to its schema. A declaration may name one of the
     `work_items`. With `must_answer` the output is text alone, under the same prompt. A value that need not be `whole`
     may be cut at the token limit.
@@ -234,7 +234,7 @@ class Stats(Frame):
 class Error(Frame):
     """A generation failed (`id`), or the process cannot continue (no `id`).
 
-    Where the prompt does not fit, `tokens` are its own, and `window` those that the model reads.
+    If the prompt does not fit, `tokens` is the size of the prompt, and `window` that of the model's window.
     """
 
     kind: Literal["error"] = "error"
@@ -248,7 +248,7 @@ class Error(Frame):
 
 Request = Load | Generate | Cancel | AskStats | Shutdown
 Generated = ProgressFrame | Delta | ThinkingFrame | Call | UnreadableFrame | FinishedFrame
-"""What comes of a generation that does not fail."""
+"""The events of a generation that does not fail."""
 Event = Loading | Ready | Generated | Stats | Error
 
 M = TypeVar("M")

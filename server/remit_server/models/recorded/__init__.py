@@ -1,3 +1,3 @@
-"""Models that follow a script (`scripted.py`) or a recording: `recorder.py` writes down what a model is asked and says
-(`traffic.py` is the file's lines), `replay.py` plays it.
+"""Models that follow a script (`scripted.py`) or a recording: `recorder.py` records what a model is asked and answers
+(`traffic.py` has the format of the lines), `replay.py` plays it.
 """

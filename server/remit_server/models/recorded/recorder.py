@@ -51,9 +51,7 @@ class Recorder(ModelProvider):
     """A `ModelProvider` that records everything it passes on."""
 
     def __init__(self, model: ModelProvider, file: Path, redact: Redact) -> None:
-        """Continues or begins the recording `file`. Raises SetupError where it is another kind of file, or not
-        writable.
-        """
+        """Continues or begins the recording `file`. Raises SetupError if it is another kind of file or not writable."""
         self._model, self._redact = model, redact
         self._profile = LARGE
         self._file = _open_recording(file)
@@ -61,7 +59,7 @@ class Recorder(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """The recorded model's."""
+        """The recorded model's traits."""
         return self._model.traits
 
     @property
@@ -70,7 +68,7 @@ class Recorder(ModelProvider):
         return self._model.state
 
     async def meet(self) -> Profile:
-        """As the recorded model is spoken to."""
+        """Returns the recorded model's profile."""
         self._profile = await self._model.meet()
         return self._profile
 
@@ -116,7 +114,7 @@ class Recorder(ModelProvider):
         return self._redact(text) != text
 
     def _write(self, line: Line) -> None:
-        """Appends a line at once. Where that fails the recording ends, and the turn continues."""
+        """Appends a line at once. If that fails, the recording ends and the turn continues."""
         if self._file is None:
             return
         data = spell_line(line)
@@ -134,7 +132,7 @@ class Recorder(ModelProvider):
 
 
 class _Notes:
-    """The events of one generation. Text is held back until its run ends: a secret may arrive in pieces."""
+    """The events of one generation. Text is held back until its run ends, because a secret may arrive in pieces."""
 
     def __init__(self, recorder: Recorder, entry: str, began: float) -> None:
         self.id = entry
@@ -156,7 +154,7 @@ class _Notes:
         self._recorder.record_end(self.id, self._now(), how, error)
 
     def _flush(self) -> None:
-        """Writes the run in its pieces, or in one if it contains a secret."""
+        """Writes the run in its pieces, or in one piece if it contains a secret."""
         run, self._run = self._run, []
         if not run:
             return

@@ -68,7 +68,7 @@ class ReplayProvider(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """The recording's. Nobody types the same twice, so it completes nothing; what was not recorded fails."""
+        """The recording's traits. It completes nothing at a cursor, because nobody types the same text twice."""
         return self._traits
 
     @property
@@ -79,11 +79,11 @@ class ReplayProvider(ModelProvider):
         return "busy" if self._running else "ready"
 
     async def meet(self) -> Profile:
-        """As the recorded model was spoken to."""
+        """Returns the profile that the recorded model had."""
         return PROFILES[self._exchanges[0].profile] if self._exchanges else LARGE
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Plays the answer to this request. Raises the recorded error; ModelFailed where nothing was recorded."""
+        """Plays the answer to this request. Raises the recorded error, or ModelFailed if nothing was recorded."""
         exchange = self._find_recorded(request_value(request, self._redact))
         exchange.played = True
         self._running += 1
@@ -153,7 +153,7 @@ def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
 
 
 def _take(data: bytes, found: dict[str, Exchange]) -> Header | None:
-    """Adds a line; returns the header where it is one. Raises ValueError."""
+    """Adds a line; returns the header if the line is one. Raises ValueError."""
     line = line_of(data)
     match line:
         case Header():

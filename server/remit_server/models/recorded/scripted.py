@@ -1,9 +1,9 @@
 """A provider that follows a script, filtering nothing: it lets tests make a model misbehave (MOD-10).
 
 A script is a JSON list of steps, `{"text"?, "calls"?: [{"name", "arguments", "id"?}], "declined"?, "error"?, "hang"?,
-"delay_s"?, "pace_s"?, "at_cursor"?, "told"?}`; step i answers the i-th generation of a session. Those `at_cursor`
-answer completions, counted by themselves, and the last one all that follow; those with `told` the conversations that
-begin with a message which has that text in it, counted by themselves too.
+"delay_s"?, "pace_s"?, "at_cursor"?, "told"?}`; step i answers the i-th generation of a session. Steps with `at_cursor`
+answer completions; they are counted separately, and the last one answers all that follow. Steps with `told` answer
+conversations whose first request contains that text; they are counted separately too.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class ScriptedStep(BaseModel):
     """One generation: waits `delay_s`, emits the text with `pace_s` between its words, proposes the calls, then fails
     with `error`, hangs, or finishes.
 
-    `error` is the reason; `unavailable` means that there is no model, `too long` that it reads less than it is sent.
-    With `declined` the model finishes by saying that it did not do what it was asked. `told` is a text of the work that
-    a sub-agent is handed.
+    `error` is the reason; `unavailable` means that there is no model, `too long` that the prompt does not fit the
+    model's window. With `declined` the model finishes by saying that it did not do what it was asked. `told` is a text
+    of the work that a sub-agent is handed.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -97,12 +97,12 @@ class ScriptedProvider(ModelProvider):
         return cls(script, name=f"script:{path.name}")
 
     async def meet(self) -> Profile:
-        """Returns what is played spells as it was written."""
+        """Returns the profile of a large model, because the script is played as it was written."""
         return LARGE
 
     @property
     def traits(self) -> Traits:
-        """The script's: it can do what its steps can answer."""
+        """The script's traits: it can do what its steps can answer."""
         return Traits(self._name, abilities=EVERY_ABILITY if self._at_cursor else IN_TURNS)
 
     @property
@@ -134,7 +134,7 @@ class ScriptedProvider(ModelProvider):
             self._running -= 1
 
     def _told(self, request: GenerateRequest) -> str | None:
-        """Returns which of the texts that steps are for a conversation begins with."""
+        """Returns the first `told` of a step that the conversation's first request contains, or None."""
         first = next((each.text for each in request.messages if isinstance(each, UserMessage)), "")
         return next((step.told for step in self._script if step.told is not None and step.told in first), None)
 

@@ -108,7 +108,7 @@ _EVENTS: Mapping[Any, TypeAdapter[ModelEvent]] = {
 
 
 def spell_line(line: Line) -> bytes:
-    """Returns a line of the file, in ASCII: names that are not UTF-8 on disk can be written too."""
+    """Returns a line of the file, in ASCII, so that names that are not UTF-8 on disk can be written too."""
     return json.dumps(line.model_dump()).encode("ascii") + b"\n"
 
 
@@ -127,7 +127,7 @@ def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
         "temperature": request.temperature,
         "seed": request.seed,
     }
-    if request.gap is not None:  # earlier recordings know of none
+    if request.gap is not None:  # earlier recordings have no gaps
         value["gap"] = asdict(request.gap)
     return cast("dict[str, Any]", map_strings(value, redact))
 

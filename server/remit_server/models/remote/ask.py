@@ -1,5 +1,5 @@
-"""One request to an engine, and what comes back, before anything of a library is known (MOD-11); and what errors mean,
-whatever library they came through (MOD-13).
+"""One request to an engine and the pieces of its answer, independent of any library (MOD-11), and the exceptions for a
+server's errors, whichever library they came through (MOD-13).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Among:
 
 
 Choice = Forced | Among | None
-"""None: any tool of the list, or none."""
+"""None means that the model may call any tool of the list, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class GapAsk:
-    """One request for what stands at a cursor, and how the engine takes it (LSP-12)."""
+    """One request for the text at a cursor, and how the engine takes such a request (LSP-12)."""
 
     model: str
     gap: Gap
@@ -63,10 +63,11 @@ class GapAsk:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How an answer ended, and its tokens by the engine's own count; of the prompt's, some were `cached` before, and
-    some are `written` into the cache now, where that is charged for. It was ended as `alike` where it only went on
-    repeating itself. A call was `dropped` where the server says that the answer ends with calls and sends none: it
-    could not read what the model wrote.
+    """How an answer ended, and its tokens by the engine's own count.
+
+    Of the prompt's tokens, some were found in the cache, and some were written into it, if the service charges for
+    that. `alike` means that the answer was stopped because it only repeated itself. A call was `dropped` if the server
+    says that the answer ends with calls but sends none, because it could not read what the model wrote.
     """
 
     reason: Literal["stop", "length", "alike"]
@@ -82,9 +83,9 @@ Piece = TextDelta | ThinkingDelta | PromptRead | CallProposed | Ended
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is known of the served model: the engine's row, the tokens that it reads, its name where none was given,
-    how many weights it has, and whether it fills gaps; None where the server does not say. `answers_as` is the only
-    model that the server lists, where it was asked for another: it answers for that all the same.
+    """What is known of the served model: the engine's row, the window in tokens, the model's name if none was given,
+    the number of weights, and whether it fills gaps; None if the server does not say. `answers_as` is the only model
+    that the server lists, if the person named another one, for which the server answers all the same.
     """
 
     engine: str
@@ -96,32 +97,32 @@ class Served:
 
 
 class Client(Protocol):
-    """One library's way to an engine. Its errors come as ModelUnavailable, `Busy`, PromptTooLong and ModelFailed."""
+    """The way to an engine through one library. It raises ModelUnavailable, `Busy`, PromptTooLong and ModelFailed."""
 
     async def describe(self, model: str) -> Served:
-        """Ask what serves the model. Raises ModelUnavailable where nobody answers."""
+        """Ask what serves the model. Raises ModelUnavailable if nobody answers."""
         ...
 
     def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
-        """Ask, and stream the answer, ending with exactly one `Ended`. Closing it ends the request."""
+        """Ask, and stream the answer, ending with exactly one `Ended`. Closing the stream ends the request."""
         ...
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         ...
 
 
 @runtime_checkable
 class GapClient(Protocol):
-    """A client whose protocol has a request for a cursor."""
+    """A client whose protocol has a request for the text at a cursor."""
 
     def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
-        """Stream what stands in a gap, as `Client.stream` does. Raises CannotFill where the server refuses to."""
+        """Stream the text of a gap, as `Client.stream` does. Raises CannotFill if the server refuses to."""
         ...
 
 
 class CannotFill(ModelFailed):
-    """The server completes at no cursor, or not with this model."""
+    """The server does not complete at a cursor, or not with this model."""
 
     def __init__(self, host: str, why: str) -> None:
         fix = "name a model that fills gaps in `completion.model`, or switch completion off"
@@ -129,7 +130,7 @@ class CannotFill(ModelFailed):
 
 
 class Busy(Exception):
-    """The engine cannot answer now; `wait_s` is what it asked for, None where it did not say."""
+    """The engine cannot answer now; `wait_s` is the pause that it asked for, or None if it did not say."""
 
     def __init__(self, why: str, wait_s: float | None = None) -> None:
         super().__init__(why)
@@ -137,10 +138,10 @@ class Busy(Exception):
 
 
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-"""Answers after which the same request may succeed."""
+"""HTTP statuses after which the same request may succeed."""
 
 _CANNOT_FILL = frozenset({400, 404, 405, 422, 501})
-"""Answers to a request for a gap by a server, or of a model, that has no such request."""
+"""HTTP statuses with which servers refuse to fill a gap because they or their model cannot."""
 
 TOO_LONG = re.compile(r"context|too many tokens|maximum.{0,20}tokens|prompt is too long", re.IGNORECASE)
 _NUMBER = r"(\d{3,9})(?!\d)"
@@ -158,21 +159,22 @@ _PROMPT = (
 
 
 def numbers_in(text: str) -> tuple[int, int]:
-    """Returns the window and the prompt's tokens that a message names, each by the words beside it; zero where it names
-    none: other numbers stand in such messages too (what was reserved for the answer, a sum)."""
+    """Returns the window and the prompt's tokens that a message names, or zero for each that it does not name. They are
+    known by the words beside them, as such messages have other numbers too (the reserve for the answer, a sum)."""
     return _first_number(_WINDOW, text), _first_number(_PROMPT, text)
 
 
 def _first_number(patterns: Sequence[str], text: str) -> int:
-    """Returns what the first of the patterns that is there names: the surest stand first."""
+    """Returns the number that the first matching pattern finds, or zero; the surest patterns come first."""
     found = (re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
     return next((int(match[1]) for match in found if match), 0)
 
 
 def told_body(body: object) -> str:
-    """Returns what a server says in an error's body, whatever shape it has; nothing where it says nothing.
+    """Returns the message in an error's body, whatever shape the body has, or an empty string if there is none.
 
-    A text, an `error` or a `message` that is one, or FastAPI's `detail`: a text, or a list of places and faults.
+    The message is the body itself, its `error` or `message`, or FastAPI's `detail`: a text or a list of places and
+    faults.
     """
     inner = cast("JsonValue", body)
     if isinstance(inner, dict) and isinstance(inner.get("error"), dict):
@@ -199,7 +201,7 @@ def _told_fault(fault: JsonValue) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds that a server asks to wait; None where it does not say."""
+    """Returns the seconds that a server asks to wait, or None if it does not say."""
     try:
         if (ms := headers.get("retry-after-ms")) is not None:
             return float(ms) / 1000
@@ -224,7 +226,7 @@ class CutOff(ModelFailed):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Whom a client asks, and what its errors mean. Nothing that is told of them holds the `key`."""
+    """The service that a client asks, and the exceptions for its errors. No message contains the `key`."""
 
     provider: str
     host: str
@@ -232,11 +234,11 @@ class Service:
 
     @classmethod
     def of(cls, reference: RemoteReference, key: str | None) -> Self:
-        """Returns that of a reference."""
+        """Returns the service of a reference."""
         return cls(reference.provider, reference.host, key)
 
     def words(self, text: str) -> str:
-        """Returns what a server said, within 300 characters: some repeat the key that they do not accept."""
+        """Returns up to 300 characters of a server's words, without the key, as some repeat a key that they refuse."""
         return (text.replace(self.key, "[redacted key]") if self.key else text)[:300]
 
     def refusal(
@@ -248,7 +250,8 @@ class Service:
         too_long: Collection[int] = (400, 413),
         fix: str = "see `remit model check`, and the server's log",
     ) -> Exception:
-        """Returns what an answer of this `status` means; `too_long` are those that may be about the conversation."""
+        """Returns the exception for an answer of this `status`; `too_long` are the statuses that may mean that the
+        conversation is too long."""
         if status in too_long and TOO_LONG.search(said):
             return self.too_long(said, *numbers_in(said))
         if status in _RETRIED:
@@ -258,30 +261,31 @@ class Service:
         return ModelFailed(f"`{self.host}` refused the request ({status})", said, fix)
 
     def too_long(self, said: str, window: int, tokens: int) -> PromptTooLong:
-        """Returns what it means that the conversation does not fit; a count is zero where none was told."""
+        """Returns the exception for a conversation that does not fit; a count is zero if the server did not tell it."""
         what, fix = "the conversation does not fit the model", "ask for less at once, or use a larger model"
         return PromptTooLong(what, said, fix, tokens=tokens, window=window)
 
     def refused_key(self, status: int) -> ModelUnavailable:
-        """Returns what it means that a request without a key, or with this one, is not answered."""
+        """Returns the exception for a request that was refused because of its key, or because it had none."""
         named = "".join(f", or set {variable}" for variable in PROVIDERS[self.provider].key_variables[:1])
         fix = f"store a key with `remit auth set {self.provider}`{named}"
         return ModelUnavailable(f"`{self.host}` does not accept the key", f"it answered {status}", fix)
 
     def unreachable(self, error: BaseException, fix: str) -> ModelUnavailable:
-        """Returns what it means that nobody answers at all."""
+        """Returns the exception for a server that cannot be reached."""
         return ModelUnavailable(f"`{self.host}` cannot be reached", told_cause(error), fix)
 
     def broken_off(self, said: str) -> ModelFailed:
-        """Returns what an error means that came in the midst of an answer."""
+        """Returns the exception for an error in the middle of an answer."""
         fix = "ask again; the server's log says more"
         return ModelFailed(f"`{self.host}` ended its answer with an error", said, fix)
 
     def cannot_fill(self, status: int, said: str) -> CannotFill | None:
-        """Returns that it completes at no cursor, where this answer means that."""
+        """Returns the exception for a server that does not complete at a cursor, or None if the answer does not mean
+        that."""
         return CannotFill(self.host, said) if status in _CANNOT_FILL and not TOO_LONG.search(said) else None
 
 
 def not_reached(error: BaseException) -> Busy:
-    """Returns what it means that a request did not get through: the next one may."""
+    """Returns the exception for a request that did not get through; the next one may."""
     return Busy(f"it cannot be reached: {told_cause(error)}")

@@ -15,7 +15,7 @@ from remit_server.models.remote.provider import RemoteProvider
 
 
 def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> RemoteProvider:
-    """Returns the provider. Raises SetupError where `REMIT_ENGINE` names no row, or `REMIT_PROFILE` no profile."""
+    """Returns the provider. Raises SetupError if `REMIT_ENGINE` names no row, or `REMIT_PROFILE` no profile."""
     chosen = os.environ.get("REMIT_ENGINE") or None
     if chosen is not None and chosen not in ENGINES:
         fix = f"set one of {', '.join(ENGINES)}, or unset it"
@@ -24,21 +24,21 @@ def open_remote(reference: RemoteReference, redact: Callable[[str], str]) -> Rem
 
 
 def make_client(reference: RemoteReference, patience: Patience) -> Client:
-    """Makes a client, on a thread. Raises ModelUnavailable where a key is missing."""
+    """Makes a client; called on another thread. Raises ModelUnavailable if a key is missing."""
     provider = PROVIDERS[reference.provider]
     try:
         key = find_key(reference, os.environ)
     except SetupError as error:
         raise ModelUnavailable(error.what, error.why, error.fix) from error
     if key is None and reference.endpoint is None and provider.key_variables:
-        # Without one the service would read the conversation, and refuse it.
+        # Without a key the service would receive the conversation and then refuse it.
         fix = f"store one with `remit auth set {reference.provider}`, or set {provider.key_variables[0]}"
         raise ModelUnavailable(f"`{reference.host}` cannot be asked", "there is no key for it", fix)
     return _client_of(reference.provider)(reference, patience, key)
 
 
 def _client_of(provider: str) -> Callable[[RemoteReference, Patience, str | None], Client]:
-    """Imports what speaks a provider's protocol."""
+    """Imports and returns the client class of a provider's protocol."""
     match provider:
         case "anthropic":
             from remit_server.models.remote.clients.anthropic_client import AnthropicClient

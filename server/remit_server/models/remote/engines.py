@@ -1,8 +1,10 @@
-"""The engines that serve models: how a model of one is named, `PROVIDER:MODEL`, `PROVIDER:MODEL@URL`, or `openai:@URL`
-for the one model of a server (MOD-11), and how each is held to the two stages, in the strongest way that it has; the
-dispatcher enforces all of it again (MOD-12).
+"""The engines that serve models (MOD-11, MOD-12).
 
-The list of tools and their order stay the same from request to request wherever the engine allows it: what changes it
+A served model is named `PROVIDER:MODEL`, `PROVIDER:MODEL@URL`, or `openai:@URL` for the only model of a server. Each
+engine is held to the two stages of a step, the intent and its tools, in the strongest way that it has; the dispatcher
+enforces both again.
+
+The list of tools and their order stay the same from request to request wherever the engine allows it, because a change
 empties the engine's prompt cache.
 """
 
@@ -20,9 +22,9 @@ from remit_server.errors import SetupError
 
 @dataclass(frozen=True, slots=True)
 class RemoteReference:
-    """A provider, its model, and where it is; without an `endpoint` it is the provider's own.
+    """A provider, its model, and the server's address; without an `endpoint` it is the provider's own service.
 
-    An empty `model` is the only one that the server has.
+    An empty `model` means the only model of the server.
     """
 
     provider: str
@@ -31,18 +33,18 @@ class RemoteReference:
 
     @property
     def host(self) -> str:
-        """Whom the conversation is sent to."""
+        """The host that the conversation is sent to."""
         where = self.endpoint or PROVIDERS[self.provider].endpoint
         return urlsplit(where).netloc.rpartition("@")[2]
 
     @property
     def is_local(self) -> bool:
-        """Whether that is this machine."""
+        """Whether the host is this machine."""
         return _is_loopback(urlsplit(self.endpoint or PROVIDERS[self.provider].endpoint).hostname or "")
 
 
 def parse_reference(text: str) -> RemoteReference | None:
-    """Returns what `text` refers to; None for a reference of another kind. Raises SetupError where it is none."""
+    """Returns what `text` refers to, or None for a reference of another kind. Raises SetupError if it is malformed."""
     provider, colon, rest = text.partition(":")
     if not colon or provider not in PROVIDERS:
         return None
@@ -60,7 +62,7 @@ def parse_reference(text: str) -> RemoteReference | None:
 
 
 def sent_to(reference: str) -> str | None:
-    """Returns the host that a conversation with a model leaves this machine for; None where it stays here."""
+    """Returns the other machine's host that a model's conversation is sent to, or None if it stays on this machine."""
     remote = parse_reference(reference)
     return None if remote is None or remote.is_local else remote.host
 
@@ -77,32 +79,32 @@ def _unusable(text: str, why: str, fix: str) -> SetupError:
 
 
 class Hold(StrEnum):
-    """What keeps a model to a stage."""
+    """What holds a model to a stage of a step."""
 
     SCHEMA = "schema"
-    """One JSON schema for the whole step, which the engine decodes by: nothing else can be spelled."""
+    """The engine decodes the whole step by one JSON schema, so that nothing else can be spelled."""
     FORCED = "forced"
     """The request names the one tool that has to be called."""
     ALLOWED = "allowed"
     """The request names the tools that may be called, of a list that stays the same."""
     CHECKED = "checked"
-    """Nothing in the request: only the dispatcher."""
+    """Nothing in the request holds the model; only the dispatcher checks its calls."""
 
     @property
     def words(self) -> str:
-        """What a person is told."""
+        """The words for a person."""
         return _WORDS[self]
 
 
 class Filling(StrEnum):
-    """How an engine is asked for what stands at a cursor (LSP-12)."""
+    """How an engine is asked for the text at a cursor (LSP-12)."""
 
     INFILL = "infill"
-    """llama.cpp's `/infill`, which knows the markers of its model, and refuses where it has none."""
+    """llama.cpp's `/infill`, which knows the markers of its model, and refuses if the model has none."""
     SUFFIX = "suffix"
-    """The text behind the cursor is the `suffix` of a completion; the engine refuses a model that takes none."""
+    """The text after the cursor is the `suffix` of a completion; the engine refuses it for a model that takes none."""
     LISTED = "listed"
-    """The same, of a model that the server lists with `insert`: of any other the engine may pass over the suffix."""
+    """Like `SUFFIX`, but only for a model that the server lists with `insert`; for others the engine may ignore it."""
 
 
 _WORDS: Mapping[Hold, str] = MappingProxyType(
@@ -117,11 +119,11 @@ _WORDS: Mapping[Hold, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class EngineRow:
-    """One engine's row: what holds the intent and what holds the tools, and in how many requests.
+    """One engine's row: what holds a model to the intent, what holds it to the tools, and in how many requests.
 
-    `window` is what it reads where it does not say, in tokens; `filling` is None where it completes at no cursor.
-    `temperature` is what a step is asked with where nobody set one; None leaves that to the service, whose models are
-    made for it.
+    `window` is the window in tokens if the engine does not tell it; `filling` is None if the engine does not complete
+    at a cursor. `temperature` is the temperature of a step if nobody set one; None leaves it to the service, whose
+    models are made for its own.
     """
 
     intent: Hold
@@ -133,12 +135,12 @@ class EngineRow:
 
 
 _SURE = 0.2
-"""Servers of one's own choose words at 0.8 unless they are told: a call needs the likely ones."""
+"""The temperature for a person's own servers, whose default of 0.8 is too high, because a call needs likely words."""
 
 ENGINES: Mapping[str, EngineRow] = MappingProxyType(
     {
         "llama.cpp": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.INFILL),
-        # It refuses every `suffix`.
+        # vLLM refuses every `suffix`.
         "vllm": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE),
         "sglang": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
         "lmstudio": EngineRow(Hold.SCHEMA, Hold.SCHEMA, 1, temperature=_SURE, filling=Filling.LISTED),
@@ -146,7 +148,7 @@ ENGINES: Mapping[str, EngineRow] = MappingProxyType(
         "openai": EngineRow(Hold.FORCED, Hold.ALLOWED, 2, 128_000, filling=Filling.SUFFIX),
         "gemini": EngineRow(Hold.FORCED, Hold.ALLOWED, 2, 1_000_000),
         "anthropic": EngineRow(Hold.FORCED, Hold.CHECKED, 2, 200_000),
-        # Its `response_format` gives empty answers, and it knows no tool choice.
+        # mlx_lm's `response_format` gives empty answers, and it has no tool choice.
         "mlx_lm": EngineRow(Hold.CHECKED, Hold.CHECKED, 1, temperature=_SURE),
         "other": EngineRow(Hold.FORCED, Hold.CHECKED, 2, filling=Filling.LISTED),
     }
@@ -155,10 +157,11 @@ ENGINES: Mapping[str, EngineRow] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A protocol that engines are spoken to in.
+    """A protocol that engines speak.
 
-    `engine` is the row of its own service; where another address was given, it is found out. Servers that have
-    `one_model` mostly need not be told its name. `fills` says whether the protocol has a request for a cursor.
+    `engine` is the row of the provider's own service; for another address the row is found out. With `one_model`, the
+    protocol's servers mostly have one model, and the reference need not name it. `fills` says whether the protocol has
+    a request for the text at a cursor.
     """
 
     endpoint: str
@@ -180,10 +183,10 @@ PROVIDERS: Mapping[str, Provider] = MappingProxyType(
         "ollama": Provider("http://127.0.0.1:11434", "ollama", fills=True),
     }
 )
-"""By the word that a reference begins with."""
+"""The providers, by the word that a reference begins with."""
 
 STARTED_WITH = "default_model"
-"""How mlx_lm's server names the model that it was started with. Any other name makes it load another model."""
+"""The name of the model that mlx_lm's server was started with. Any other name makes the server load another model."""
 
 OWNERS: Mapping[str, str] = MappingProxyType(
     {
@@ -196,4 +199,4 @@ OWNERS: Mapping[str, str] = MappingProxyType(
         "system": "openai",
     }
 )
-"""The engine behind an OpenAI-compatible address, by whom it says to own its models."""
+"""The engine behind an OpenAI-compatible address, by the `owned_by` of its models."""

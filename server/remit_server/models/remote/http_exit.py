@@ -1,9 +1,10 @@
-"""The one way out of this process to a served model, and back: named headers, a bounded answer (MOD-13, MOD-15).
+"""The only way from this process to a served model and back: known headers, a bounded answer (MOD-13, MOD-15).
 
-The vendors' libraries take more out of the environment than a key: names of organisations and projects, headers of any
-name and value, and what machine this is. None of that is for an address that was given with `@`.
+The vendors' libraries take more from the environment than a key: names of organisations and projects, headers of any
+name and value, and a description of this machine. None of that may reach an address that was given with `@`.
 
-They also take an answer of any size, and an event of it whole. So its bytes are counted before a library sees them.
+The libraries also accept an answer of any size, and hold each event whole. So bytes are counted before a library sees
+them.
 """
 # pyright: basic
 
@@ -19,11 +20,11 @@ from remit_server.models.remote.engines import RemoteReference
 from remit_server.models.remote.patience import Patience
 
 MOST_ANSWER_BYTES = 32 * 1024 * 1024
-"""Bytes of one answer. A token takes some 300 where each comes as an event: this is more than a model writes."""
+"""The most bytes of one answer. A token takes some 300 if each comes as an event, so no model writes as much."""
 MOST_EVENT_BYTES = 4 * 1024 * 1024
-"""Bytes of one event, which the libraries keep until it ends: a whole call, at most."""
+"""The most bytes of one event, which the libraries keep until it ends. The largest event is a whole call."""
 MOST_LINES = 1_000_000
-"""Lines of one answer: each takes a library time."""
+"""The most lines of one answer, because each line takes a library time."""
 
 _END_OF_LINE, _BLANK_LINE = re.compile(rb"\n"), re.compile(rb"\n\r?\n|\r\r")
 
@@ -35,17 +36,17 @@ CREDENTIALS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "ollama": ("authorization", "Bearer "),
     }
 )
-"""The header that a protocol has the key in, and what stands before it."""
+"""The header that carries the key in a protocol, and the text before the key in it."""
 
 _OWN: Mapping[str, Mapping[str, str]] = MappingProxyType({"anthropic": {"anthropic-version": "2023-06-01"}})
-"""What a protocol asks of every request besides."""
+"""Further headers that a protocol requires in every request."""
 
 
 def http_options(reference: RemoteReference, patience: Patience, key: str | None, library: Any) -> dict[str, Any]:
-    """Returns what a client of an HTTP `library`, httpx or httpx2, is made with: it lets out nothing else.
+    """Returns the options of a client of an HTTP `library`, httpx or httpx2, that sends only what is named here.
 
-    A proxy of the environment's is for the way out of this machine. No vendor's own HTTP client is used: some take one
-    even where they are told not to.
+    A proxy from the environment is used only for other machines. No vendor's own HTTP client is used, because some use
+    a proxy even if they are told not to.
     """
     limits = library.Timeout(connect=patience.connect_s, read=None, write=60.0, pool=patience.connect_s)
 
@@ -68,7 +69,7 @@ def http_options(reference: RemoteReference, patience: Patience, key: str | None
 
 
 def _counted(stream: Any, encoding: str, end: re.Pattern[bytes], host: str, library: Any) -> Any:
-    """Returns the stream of an answer, which raises ModelFailed where too much comes. Events end with `end`."""
+    """Returns the stream of an answer, which raises ModelFailed if too much comes. Events end with `end`."""
 
     class Counted(library.AsyncByteStream):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -101,7 +102,7 @@ def _refused(host: str, why: str) -> ModelFailed:
 
 
 def _headers(request: Any, provider: str, key: str | None) -> dict[str, str]:
-    """Returns all headers of a request. No value comes out of what the library wanted to send."""
+    """Returns all headers of a request. No value is taken from the headers that the library wanted to send."""
     headers = {
         "host": request.url.netloc.decode("ascii"),
         "accept": "*/*",

@@ -1,4 +1,4 @@
-"""API keys: from the environment, else from the operating system's keyring; never from a file of a project (MOD-15)."""
+"""API keys, from the environment or else the operating system's keyring, never from a file of a project (MOD-15)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _IN_ENVIRONMENT = "set the key in the environment instead: docs/models.md lists 
 def find_key(reference: RemoteReference, environment: Mapping[str, str]) -> str | None:
     """Returns the key for a provider, if there is one.
 
-    A key that is meant for a provider's own service is not sent to another address: for that one it was stored under
-    the address's host. Raises SetupError where it would leave this machine in the clear.
+    A key for a provider's own service is not sent to another address, whose key is REMIT_API_KEY or is stored under the
+    address's host. Raises SetupError if the key would leave this machine unencrypted.
     """
     if reference.endpoint is None:
         names = PROVIDERS[reference.provider].key_variables
@@ -31,7 +31,7 @@ def find_key(reference: RemoteReference, environment: Mapping[str, str]) -> str 
 
 
 def stored(name: str) -> str | None:
-    """Returns the key that is stored in the keyring under a name; None also where there is no keyring."""
+    """Returns the key that is stored in the keyring under a name; None if there is none, or no keyring."""
     if not may_have_keyring():
         return None
     keyring = import_keyring()
@@ -44,7 +44,7 @@ def stored(name: str) -> str | None:
 
 
 def store(name: str, key: str) -> None:
-    """Stores a key. Raises SetupError where there is no keyring."""
+    """Stores a key. Raises SetupError if there is no keyring."""
     keyring = import_keyring()
     from keyring.errors import KeyringError
 
@@ -55,7 +55,7 @@ def store(name: str, key: str) -> None:
 
 
 def remove(name: str) -> bool:
-    """Removes a key; False where there was none. Raises SetupError where there is no keyring."""
+    """Removes a key; returns False if there was none. Raises SetupError if there is no keyring."""
     keyring = import_keyring()
     from keyring.errors import KeyringError, PasswordDeleteError
 

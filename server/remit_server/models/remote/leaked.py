@@ -1,9 +1,9 @@
-"""What a server left in the text of an answer: calls, of which it did not know the model's own syntax (MOD-14), and
-thinking, told apart as it streams (MOD-19).
+"""Finds what a server left in the text of an answer: calls in a model's own syntax that the server does not know
+(MOD-14), and thinking, which is split off as it streams (MOD-19).
 
-Without this a step that calls something would pass for the end of the turn. A model also quotes calls, out of files
-that others wrote. So a call counts only where it ends the answer, begins a line, and is not quoted. What is between
-the markers of thinking is never looked at.
+Without this, a step with such a call would count as the end of the turn. But a model may also quote calls from files
+that others wrote. So a call counts only if it ends the answer, begins a line and is not quoted. Text between the
+markers of thinking is ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _END_OF_TEXT = re.compile(r"(?:</s>|<\|im_end\|>|<\|eot_id\|>)\s*\Z")
 _BARE = replace(
     QWEN_XML, name="qwen-xml-bare", marker="<function=", before_name="", after_arguments="", end="</function>"
 )
-"""Qwen3-Coder where it leaves out its outer marker, or only the first of the two."""
+"""Qwen3-Coder's syntax if the model leaves out both outer markers, or only the first of them."""
 
 _ROWS = (*DIALECTS.values(), _BARE)
 _AT_START = tuple(row for row in _ROWS if not (row.several or row.end))
@@ -51,23 +51,24 @@ _SPACE = re.compile(r"\s*")
 _PARTED = re.compile(r"\s*;")
 _CLOSED_ALREADY = re.compile(r"\s*(?:</tool_call>\s*)?")
 _MOST_STARTS = 16
-"""Places of an answer at which a call is looked for; an answer with more of them is about calls."""
+"""The most places of an answer that are tried as the start of a call; an answer with more of them is about calls."""
 _LONGEST_HEADER = 64
 _LONGEST_MARKER = max(map(len, _BY_MARKER))
 _NEAR = 256
-"""Characters before what is kept back of which it may depend what that is: a header, and the beginning of its line."""
+"""How many characters are remembered before the text that is kept back: its header and the beginning of its line
+decide whether that text is a call."""
 _DECODER = json.JSONDecoder()
 
 
 class _TextFollowsError(UnreadableCall):
-    """The calls are whole, and the answer goes on: they were quoted."""
+    """Text follows the complete calls, so they were quoted."""
 
 
 @dataclass(slots=True)
 class Held:
-    """Text as it comes, kept back from where it may be a call: what is one is neither shown nor sent back as text.
+    """Text as it streams in, kept back from where a call may begin, so that a call is not passed on as text.
 
-    Each piece is looked at with the little that is near it, however long the text has become.
+    Each piece is checked together with the text near it only, so that the cost does not grow with the text.
     """
 
     passed: int = 0
@@ -80,11 +81,11 @@ class Held:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text so far."""
         return "".join(self._pieces)
 
     def feed(self, more: str) -> str:
-        """Takes more of the text; returns what of it is none of a call."""
+        """Takes more text; returns the text that certainly belongs to no call."""
         self._pieces.append(more)
         match self._state:
             case "begins":
@@ -96,13 +97,13 @@ class Held:
                 return ""
 
     def rest(self, end: int | None = None) -> str:
-        """Returns what was kept back, up to where the calls begin that were found in it."""
+        """Returns the text that was kept back, up to `end`, where the calls that were found in it begin."""
         whole = self.text
         begun, self.passed = self.passed, len(whole)
         return whole[begun:end]
 
     def _begin(self, more: str) -> str:
-        """Looks at the first characters: some markers make a call of a whole answer alone."""
+        """Checks the first characters, because some markers begin a call only if they begin the answer."""
         self._near = said = (self._near + more).lstrip()
         if any(said.startswith(row.marker) for row in _AT_START):
             self._state = "may be a call"
@@ -112,7 +113,7 @@ class Held:
         return self._pass()
 
     def _pass(self) -> str:
-        """Returns what is certain by now of the text that is kept, and forgets what is far from the rest."""
+        """Returns the part of the kept text that is certainly no call, and drops text that is no longer near."""
         self._framed = self._framed or any(begin in self._near for begin, _ in _FRAMES)
         begun = self.passed - self._begun
         end = max(begun, self._certain())
@@ -135,14 +136,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Leaked:
-    """The calls that end an answer, and where in its text they begin; None where there are none."""
+    """The calls that end an answer, and where in its text they begin, or None if there are none."""
 
     calls: tuple[ProposedCall, ...] = ()
     at: int | None = None
 
 
 def find_leaked_calls(text: str, tools: Sequence[ToolSpec]) -> Leaked:
-    """Returns the calls of `tools` that end a text. Raises ModelFailed where it ends with one that cannot be read."""
+    """Returns the calls of `tools` that end a text. Raises ModelFailed if it ends with a call that cannot be read."""
     said = _END_OF_TEXT.sub("", _THINKING.sub(lambda thought: "\n" * len(thought[0]), text))
     schemas = {tool.name: tool.parameters for tool in tools}
     for at, rows in islice(_starts(said), _MOST_STARTS):
@@ -169,7 +170,7 @@ def find_leaked_calls(text: str, tools: Sequence[ToolSpec]) -> Leaked:
 
 
 def _starts(said: str) -> Iterator[tuple[int, tuple[Dialect, ...]]]:
-    """Yields where a call may begin, and the dialects of its marker; bare JSON is one only as the whole answer."""
+    """Yields where a call may begin, and the dialects of the marker there; bare JSON must be the whole answer."""
     begun = len(said) - len(said.lstrip())
     if any(said.startswith(row.marker, begun) for row in _AT_START) and _HAS_ARGUMENTS.search(said):
         yield begun, _AT_START
@@ -179,7 +180,7 @@ def _starts(said: str) -> Iterator[tuple[int, tuple[Dialect, ...]]]:
 
 
 def _first_of_row(row: Dialect, said: str, at: int) -> int:
-    """Returns where the calls begin that end right before a place: a quotation that holds several quotes each."""
+    """Returns where the row of calls begins that leads up to `at`; if the first call is quoted, so are the others."""
     if row is _BARE and (before := said[:at].rstrip()).endswith(QWEN_XML.marker):
         at, row = len(before) - len(QWEN_XML.marker), QWEN_XML
     for _ in range(_MOST_STARTS):
@@ -192,20 +193,20 @@ def _first_of_row(row: Dialect, said: str, at: int) -> int:
 
 
 def _begin_of(text: str, marker: int) -> int:
-    """Returns where a call begins whose marker is at a place: Harmony's has a header before it."""
+    """Returns where the call with the marker at `marker` begins, because Harmony has a header before its marker."""
     near = max(0, marker - _LONGEST_HEADER)
     found = _HEADER_BEFORE.search(text[near:marker])
     return marker if found is None else near + found.start()
 
 
 def _header_of(text: str, end: int) -> int:
-    """Returns where the text ends that is certainly no header of Harmony's, nor the beginning of one."""
+    """Returns the end of the text that is certainly no Harmony header nor the beginning of one."""
     line = max(text.rfind("\n", 0, end) + 1, end - _LONGEST_HEADER)
     return line if text.startswith(("<|s", "<|c"), line) else end
 
 
 def _read_to_end(row: Dialect, said: str, at: int, schemas: Schemas) -> Iterator[ReadCall]:
-    """Yields the calls from a place on. Raises UnreadableCall unless they go on to the end of the text."""
+    """Yields the calls from `at` on. Raises UnreadableCall unless they reach to the end of the text."""
     while at < len(said):
         head = _HEADS[row.name].match(said, at)
         if head is None:
@@ -217,9 +218,9 @@ def _read_to_end(row: Dialect, said: str, at: int, schemas: Schemas) -> Iterator
 
 
 def _take_body(row: Dialect, said: str, at: int) -> tuple[str, int]:
-    """Returns what is between a marker and its end, and where the text goes on. Raises UnreadableCall.
+    """Returns the text between a marker and its end marker, and where the text goes on. Raises UnreadableCall.
 
-    The end may be missing where the call is whole without it: a server may stop at it as at a token of its own.
+    The end marker may be missing if the call is complete without it, because a server may stop at that token.
     """
     if not row.end:
         return said[at:], len(said)
@@ -233,7 +234,7 @@ def _take_body(row: Dialect, said: str, at: int) -> tuple[str, int]:
 
 
 def _end_of_json(said: str, at: int) -> int:
-    """Returns where the first object ends: a marker within its strings closes nothing. Raises UnreadableCall."""
+    """Returns where the first JSON object ends; a marker within its strings ends nothing. Raises UnreadableCall."""
     try:
         return _DECODER.raw_decode(said, said.index("{", at))[1]
     except (ValueError, RecursionError) as error:
@@ -241,8 +242,8 @@ def _end_of_json(said: str, at: int) -> int:
 
 
 def _is_followed(row: Dialect, said: str, at: int) -> bool:
-    """Returns whether text follows a call that is whole but for its end, so that the next end belongs to another
-    call."""
+    """Returns whether text follows a call that lacks only its end marker, so that the next end marker belongs to
+    another call."""
     head = _HEADS[row.name].match(said, at)
     inner = row.after_arguments.strip()
     if head is None or not row.end:
@@ -261,8 +262,8 @@ def _is_followed(row: Dialect, said: str, at: int) -> bool:
 
 
 def _is_broken(row: Dialect, said: str, at: int) -> bool:
-    """Returns whether a text goes on to its end as a call, which could not be read; one that text follows is no
-    call."""
+    """Returns whether the text from `at` to its end looks like a call that could not be read. If other text follows,
+    it is no call."""
     head = _HEADS[row.name].match(said, at)
     if head is None or not (row in _AT_START or _LOOKS_LIKE_CALL.match(said, head.end())):
         return False
@@ -290,9 +291,9 @@ BEGIN, END = "<think>", "</think>"
 
 @dataclass(slots=True)
 class ThoughtAloud:
-    """Splits an answer that begins with `<think>`, wherever the pieces are cut; any other text passes as it comes.
+    """Splits an answer that begins with `<think>`, wherever the pieces are cut; passes on any other text unchanged.
 
-    Only at its beginning: further on the marker may be what the answer is about.
+    Only a marker at the beginning counts, because further on the answer may be about the marker.
     """
 
     _state: Literal["open", "thinking", "thought", "text"] = "open"

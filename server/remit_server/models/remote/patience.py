@@ -1,7 +1,7 @@
-"""How long an engine is waited for, and when it is asked again (MOD-13).
+"""Limits how long to wait for an engine, and asks it again after some errors (MOD-13).
 
-Three limits: to connect, for the first token (a cold model takes minutes to load), and between tokens. It is asked
-again only as long as nothing came: what the person has seen is not repeated.
+There are three limits: to connect, for the first token (a cold model takes minutes to load), and between tokens. The
+engine is asked again only if nothing of the answer has come, because the person must not see text twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from remit_server.models.ports import PromptRead
 from remit_server.models.remote.ask import Busy, Piece
 
 _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
-"""What the libraries raise of an answer that is not of their protocol: they check little of it."""
+"""What the libraries raise for an answer in another protocol, because they check little of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Patience:
     longest_wait_s: float = 60.0
 
     def pause(self, attempt: int, busy: Busy) -> float | None:
-        """Returns how long to wait before the next attempt; None where there is none."""
+        """Returns the seconds to wait before the next attempt, or None if there is no next attempt."""
         if attempt >= self.retries:
             return None
         if busy.wait_s is None:
@@ -67,9 +67,9 @@ async def stream_patiently(
 
 @contextmanager
 def read_as_foreign(name: str) -> Generator[None]:
-    """Turns what a library raises of an answer that it cannot read into ModelFailed (MOD-19).
+    """Turns what a library raises for an answer that it cannot read into ModelFailed (MOD-19).
 
-    Why an answer was not read on is told as it is, though a library takes it for a lost connection.
+    If `http_exit.py` stopped the answer, raises its ModelFailed, although the library reports a lost connection.
     """
     try:
         yield

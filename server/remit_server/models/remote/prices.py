@@ -1,4 +1,4 @@
-"""What a step costs by the service's list prices, from data that come with a library (MOD-18)."""
+"""The price of a step by the service's list prices, from data that come with a library (MOD-18)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from remit_server.models.remote.engines import PROVIDERS, RemoteReference
 
 
 def price_of(ended: Ended, reference: RemoteReference, model: str) -> float | None:
-    """Returns US dollars; None where no price is known of that model there, 0 for a server on this machine.
+    """Returns the price in US dollars: None if no price of the model is known there, 0 for a server on this machine.
 
     Imports the library, which takes a second. The request itself, not only its end, has to be over.
     """
@@ -26,5 +26,5 @@ def price_of(ended: Ended, reference: RemoteReference, model: str) -> float | No
     where = reference.endpoint or PROVIDERS[reference.provider].endpoint
     try:
         return float(calc_price(usage, model, provider_api_url=where).total_price)
-    except (LookupError, ValueError):  # an unknown service or model; counts that cannot be
+    except (LookupError, ValueError):  # an unknown service or model, or impossible counts
         return None

@@ -64,7 +64,7 @@ MakeClient = Callable[[RemoteReference, Patience], Client]
 
 @dataclass(slots=True)
 class _Counted:
-    """Tokens of the requests that one step took."""
+    """The sums of the tokens of all requests that one step took."""
 
     usage: TokenUsage = field(default_factory=TokenUsage)
     longest: int = 0
@@ -78,9 +78,9 @@ class _Counted:
 
 
 class RemoteProvider(ModelProvider):
-    """A `ModelProvider` over a library's client, which is made, off the event loop, with the first request.
+    """A `ModelProvider` over a library's client, which is made on another thread at the first request.
 
-    What is sent was redacted: it leaves this process.
+    Everything that is sent is redacted first, because it leaves this process.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class RemoteProvider(ModelProvider):
         profile: ChosenProfile | None = None,
         patience: Patience | None = None,
     ) -> None:
-        """`engine` and `profile` are what the person chose, in place of what is found out."""
+        """`engine` and `profile` are the person's choices, which replace what the provider finds out itself."""
         self._reference, self._make = reference, make
         self._redact = lru_cache(maxsize=2_000)(redact)
         self._chosen = engine
@@ -112,9 +112,10 @@ class RemoteProvider(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """The model, as far as it is known, and whom it is asked of; its window, as the engine or else its row says.
+        """The model's name, if it is known, with its host, and its window as the engine or else the engine's row says.
 
-        It does any task that is a conversation, and completes at a cursor until it is known that the server does not.
+        The model can do any task in a conversation. It counts as able to complete at a cursor until it is known that
+        the server is not.
         """
         host, served = self._reference.host, self._served
         name = f"{self._model} at {host}" if self._model else host
@@ -128,7 +129,7 @@ class RemoteProvider(ModelProvider):
 
     @property
     def state(self) -> ModelState:
-        """What a status bar shows."""
+        """The state for a status bar."""
         if self._running:
             return "busy"
         if self._failed:
@@ -136,7 +137,7 @@ class RemoteProvider(ModelProvider):
         return "stopped" if self._served is None else "ready"
 
     async def meet(self) -> Profile:
-        """As the engine says of its weights, else as the model's name does."""
+        """Returns the profile by the number of weights, as the engine tells it, or else the model's name."""
         with suppress(ModelUnavailable, ModelFailed):
             await self._open()
         return self._profile()
@@ -162,7 +163,7 @@ class RemoteProvider(ModelProvider):
                 async for event in events:
                     yield event
             self._failed = False
-        except CannotFill:  # once: from now on it has not the ability
+        except CannotFill:  # this is raised once: from now on the model does not have the ability
             self._refuses_gaps = True
             raise
         except (ModelUnavailable, ModelFailed):
@@ -172,7 +173,7 @@ class RemoteProvider(ModelProvider):
             self._running -= 1
 
     async def served(self) -> tuple[Served, EngineRow]:
-        """Returns what serves the model, and how it is held. Raises ModelUnavailable."""
+        """Returns what serves the model, and the engine's row. Raises ModelUnavailable."""
         _, served = await self._open()
         return served, self._engine(served)
 
@@ -196,7 +197,7 @@ class RemoteProvider(ModelProvider):
         return ENGINES[self._chosen or served.engine]
 
     def _filling(self, served: Served) -> Filling | None:
-        """Returns how the server is asked for a gap; None where that is known to be in vain."""
+        """Returns how the server is asked to fill a gap, or None if it is known that the server does not."""
         filling = self._engine(served).filling
         if served.fills is False or (filling is Filling.LISTED and not served.fills):
             return None
@@ -205,7 +206,7 @@ class RemoteProvider(ModelProvider):
     async def _fill(
         self, client: Client, served: Served, request: GenerateRequest, gap: Gap
     ) -> AsyncGenerator[ModelEvent]:
-        """Streams what stands at a cursor (LSP-12). Where a secret lies across it, nothing is asked."""
+        """Streams the text for a gap at the cursor (LSP-12). Asks nothing if a secret spans the cursor."""
         filling = self._filling(served)
         if filling is None or not isinstance(client, GapClient):
             raise CannotFill(self.name, f"its server ({self._chosen or served.engine}) has no way to it, or says so")
@@ -242,7 +243,7 @@ class RemoteProvider(ModelProvider):
             return self._plain(client, ask)
         if engine.intent is Hold.SCHEMA:
             return self._by_schema(client, ask, request)
-        # The tools are the same as ever, for the engine's cache.
+        # Every request of a turn has the same tools, so that the engine's cache holds.
         ask = replace(ask, tools=all_tools(request.intents, request.work_items))
         if request.must_answer:
             messages = ask.messages if engine.requests == 1 else split_steps(ask.messages)
@@ -290,7 +291,7 @@ class RemoteProvider(ModelProvider):
     async def _in_two(
         self, client: Client, ask: Ask, request: GenerateRequest, engine: EngineRow
     ) -> AsyncGenerator[ModelEvent]:
-        """The declaration is passed on with the first call: a step that only answers declares nothing."""
+        """Passes the declaration on with the first call only, because a step that only answers declares nothing."""
         asked = replace(ask, messages=split_steps(ask.messages))
         counted = _Counted()
         declared = await self._declaration(client, replace(asked, choice=Forced(SELECT_INTENT)), counted)
@@ -309,7 +310,7 @@ class RemoteProvider(ModelProvider):
                 yield event
 
     async def _declaration(self, client: Client, ask: Ask, counted: _Counted) -> ProposedCall:
-        """Raises ModelFailed where the engine does not do what it was forced to."""
+        """Returns the call that declares the intent. Raises ModelFailed if the engine did not make this call."""
         found: ProposedCall | None = None
         async with aclosing(self._stream(client, ask)) as pieces:
             async for piece in pieces:
@@ -324,7 +325,7 @@ class RemoteProvider(ModelProvider):
         return found
 
     async def _calls(self, client: Client, ask: Ask, counted: _Counted) -> AsyncGenerator[ModelEvent]:
-        """Passes on text and calls. A call that the server left in the text is found there, and is none of it."""
+        """Passes on text and calls. A call that the server left in the text is passed on as a call, not as text."""
         held, called = Held(), False
         async with aclosing(self._stream(client, ask)) as pieces:
             async for piece in pieces:
@@ -351,8 +352,8 @@ class RemoteProvider(ModelProvider):
                         assert_never(piece)
 
     async def _count(self, counted: _Counted, ended: Ended) -> Finished:
-        """Counts a request that is over. Returns the end of the step, as far as it has been counted."""
-        untold = ended.reason == "alike" and not ended.prompt_tokens  # it was ended before the engine counted
+        """Adds a finished request to the sums. Returns the step's `Finished` with the sums so far."""
+        untold = ended.reason == "alike" and not ended.prompt_tokens  # it was stopped before the engine counted
         price = None if untold else await asyncio.to_thread(price_of, ended, self._reference, self._model)
         return counted.add(ended, price)
 
@@ -380,8 +381,8 @@ class RemoteProvider(ModelProvider):
 
 
 def _no_call(ask: Ask, text: str, ended: Ended) -> ProposedCall | None:
-    """Returns what stands for a call that never came: the server dropped it, or it is in a fence; None where there was
-    none."""
+    """Returns an unreadable call for a call that did not come through, because the server dropped it or it stands in a
+    code fence; None if there was no such call."""
     if ended.dropped:
         return unreadable("the server could not read it, and left it out", "")
     return refuse_fenced(text, ask.messages, [tool.name for tool in ask.tools])
@@ -393,6 +394,6 @@ def ended_alike(heard: Sameness) -> Piece:
 
 
 def _intent_of(call: ProposedCall, intents: Mapping[Intent, object]) -> Intent:
-    """Returns the intent that was declared; the first of all where it is none, which the dispatcher refuses."""
+    """Returns the declared intent, or the first one if the declaration names none, which the dispatcher refuses."""
     named = call.arguments.get("intent")
     return next((intent for intent in intents if intent.value == named), next(iter(intents)))

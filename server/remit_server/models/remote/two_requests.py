@@ -16,7 +16,7 @@ DECLARED = "the intent is declared; now call its tools, or answer"
 
 
 def all_tools(intents: Intents, work_items: Sequence[str] = ()) -> tuple[ToolSpec, ...]:
-    """Returns every tool once, the declaration of an intent first: the same list as long as the same is offered."""
+    """Returns every tool once, the declaration of an intent first; the list changes only if the offer does."""
     tools = {tool.name: tool for offered in intents.values() for tool in offered}
     return (select_spec(intents, work_items), *tools.values()) if intents else ()
 
@@ -40,8 +40,8 @@ def select_spec(intents: Intents, work_items: Sequence[str] = ()) -> ToolSpec:
 
 
 def split_steps(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Returns the conversation with each declaration and its result before the calls that followed it: as it was asked,
-    so that the engine finds it in its cache."""
+    """Returns the conversation with each declaration and its result before the calls that followed it. The requests
+    had this form, so the engine finds the conversation in its cache."""
     found: list[Message] = []
     declared: dict[str, ToolMessage] = {}
     for position, message in enumerate(messages):
@@ -60,7 +60,7 @@ def split_steps(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def with_declaration(messages: Sequence[Message], call: ProposedCall, said: str | None) -> tuple[Message, ...]:
-    """Returns the conversation of the second request: the first one's, then the declaration and what it came to."""
+    """Returns the conversation of the second request: that of the first, then the declaration and its result."""
     result = ToolMessage(call.id, call.name, said or DECLARED)
     return (*messages, AssistantMessage("", (call,)), result)
 

@@ -1,8 +1,8 @@
-"""What a served model meant by a call: its tool's name without what a template left at it, arguments of the wanted
+"""Repairs a served model's call: removes what a template left at the tool's name, and converts arguments to the wanted
 types (MOD-19).
 
-Only what can be meant in one way is understood: everything else stays as it is, and the dispatcher says what is wrong
-with it. Policy judges the call as it was understood.
+Only what can be meant in one way is repaired. Everything else stays as it is, and the dispatcher says what is wrong
+with it. Policy judges the repaired call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BEHIND = re.compile(r"(?:<\||<tool|[\s({\"'`]).*\Z", re.DOTALL)
 
 
 def understand(call: ProposedCall, tools: Sequence[ToolSpec]) -> ProposedCall:
-    """Returns the call as it was meant; the same one where nothing has to be understood."""
+    """Returns the call as it was meant, or the same call if nothing has to be repaired."""
     if is_too_deep(dict(call.arguments)):
         return too_deep()
     offered = {tool.name: tool for tool in tools}
@@ -47,13 +47,13 @@ def _understood(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonVal
     return {
         name: _typed(value, properties.get(name))
         for name, value in arguments.items()
-        # Null is how several servers spell that an optional argument is absent.
+        # Several servers send null for an optional argument that is absent.
         if value is not None or name in needed or name not in properties or "null" in _types(properties[name])
     }
 
 
 def _typed(value: JsonValue, schema: JsonValue) -> JsonValue:
-    """Returns a text that is exactly a wanted integer, number or boolean as that."""
+    """Returns a text as an integer, number or boolean if it spells exactly that and the schema wants it."""
     types = _types(schema)
     if not isinstance(value, str) or not types or "string" in types:
         return value

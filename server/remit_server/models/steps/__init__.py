@@ -1,5 +1,5 @@
-"""A whole step as one JSON value, for engines that decode by a schema, served ones and small ones here (MOD-12).
+"""A whole step as one JSON value, for engines that decode by a schema: served models, and small local ones (MOD-12).
 
-A step in one request (`held.py`): its schema (`schema.py`), how the conversation is spelled and the step is read, and
-what is told, with examples (`telling.py`). Absent: who is asked.
+`held.py` makes the request, spells the conversation and reads the step; `schema.py` has the step's schema, `telling.py`
+what the model is told, with examples. Nothing here knows which model is asked.
 """

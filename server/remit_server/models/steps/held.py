@@ -1,5 +1,5 @@
-"""A step in one request, held by a schema (MOD-12): what is sent in place of a conversation with tools, where calls and
-results are spelled as text, so that the model reads what it is to write; and how the step is read as it is generated.
+"""A step in one request, held by a schema (MOD-12). The conversation is sent with calls and results spelled as text, so
+that the model reads the form that it has to write, and the step is read while it is generated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def held_request(
     most_paths: int = MOST_PATHS,
 ) -> GenerateRequest:
     """Returns the request for one JSON value, which is a step; `messages` are those of the conversation, as they may be
-    sent. Its answer is read by a `StepReader`. Where there are more than `most_paths`, any path may be spelled.
+    sent. A `StepReader` reads the answer. If there are more than `most_paths` paths, any path may be spelled.
     """
     form = FORMS[profile.telling]
     first = messages[0] if messages else None
@@ -59,7 +59,7 @@ def held_request(
 
 
 def fit(request: GenerateRequest, profile: Profile) -> GenerateRequest:
-    """Returns the request within the profile: its tokens, and its temperature where nobody set one."""
+    """Returns the request with at most the profile's tokens, and with its temperature if nobody set one."""
     return replace(
         request,
         max_tokens=min(request.max_tokens, profile.most_tokens or request.max_tokens),
@@ -73,8 +73,8 @@ _RESULT = "Result of "
 def spell_conversation(
     messages: Sequence[Message], standing: Sequence[Message], form: Form, nested: frozenset[str] = frozenset()
 ) -> tuple[Message, ...]:
-    """Returns the conversation as it is sent: the `standing` messages in place of the first one, steps as JSON, results
-    in the person's turn. The arguments of `nested` tools stand in an object of their own."""
+    """Returns the conversation as it is sent: the `standing` messages in place of the system message, steps as JSON,
+    results in the person's turn. The arguments of `nested` tools stand in an object of their own."""
     spelled: list[Message] = []
     begun = messages[1:] if messages and isinstance(messages[0], SystemMessage) else messages
     for message in _one_by_one((*standing, *begun)) if form is Form.TOOL_FIRST else (*standing, *begun):
@@ -84,7 +84,7 @@ def spell_conversation(
             case AssistantMessage():
                 spelled.append(AssistantMessage(spell_step(message, form, nested)))
             case ToolMessage(tool=tool, text=text):
-                # Where a step has one call, it is that one's.
+                # If a step has one call, the result can only be that call's.
                 of = "Result" if form is Form.TOOL_FIRST else f"{_RESULT}{tool}"
                 _say(spelled, f"{of}:\n{text}")
             case UserMessage(text=text):
@@ -93,7 +93,7 @@ def spell_conversation(
 
 
 def _say(spelled: list[Message], result: str) -> None:
-    """Adds a result to those before it, which are one message."""
+    """Adds a result, to the message of the results right before it if there are any."""
     before = spelled[-1] if spelled else None
     if isinstance(before, UserMessage) and before.text.startswith("Result"):
         spelled[-1] = UserMessage(f"{before.text}\n\n{result}")
@@ -102,8 +102,8 @@ def _say(spelled: list[Message], result: str) -> None:
 
 
 def _one_by_one(messages: Sequence[Message]) -> Iterator[Message]:
-    """Yields each call with its result as a step of its own. What a declaration came to is told where it is more than
-    that it was taken: a refusal, or a work item's limits."""
+    """Yields each call with its result as a step of its own. A declaration's result is kept only if it says more than
+    that the declaration was accepted: a refusal, or a work item's limits."""
     position = 0
     while position < len(messages):
         message = messages[position]
@@ -137,7 +137,7 @@ def _tells_more(declared: ProposedCall, result: ToolMessage) -> bool:
 
 
 def spell_step(message: AssistantMessage, form: Form, nested: frozenset[str] = frozenset()) -> str:
-    """Returns what the model would have written."""
+    """Returns a step as the model would have written it."""
     if not message.calls:
         return _json({"answer": message.text})
     none: Mapping[str, JsonValue] = {}
@@ -154,7 +154,7 @@ def spell_step(message: AssistantMessage, form: Form, nested: frozenset[str] = f
 
 
 def _json(value: JsonValue) -> str:
-    """Without white space: it costs tokens, and a model that may write some can go on with it."""
+    """Returns JSON without white space, which costs tokens; a model that may write some can also go on writing it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -165,21 +165,21 @@ _ENDED: Mapping[Literal["length", "alike"], str] = {
 
 
 _MOST_BEFORE = 200
-"""Characters at an answer's beginning in which its text has to begin, else it is told when all of it is there."""
+"""How many characters may stand before an answer's text; if there are more, the text is passed on only at the end."""
 _ANSWER = re.compile(r'"answer"\s*:\s*"')
 _CHARACTERS = re.compile(
     r'[^"\\\x00-\x1f\ud800-\udfff]+|\\["\\/bfnrt]|\\u(?![Dd][89A-Fa-f])[0-9A-Fa-f]{4}'
     r"|\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}"
 )
-"""Characters of a text in JSON, each whole: one that is spelled in two halves is none without the other."""
+"""Matches complete characters of a JSON string; of a surrogate pair, both escapes have to be there."""
 _LONGEST_CHARACTER = 12
 
 
 @dataclass(slots=True)
 class StepReader:
-    """Reads a step in either form: the answer's text while it comes, calls when all of it is there.
+    """Reads a step in either form: the answer's text while it arrives, calls when the step is complete.
 
-    Each character is read once while it comes and once at the end, however many pieces they come in.
+    Each character is read once when it arrives and once at the end, however many pieces there are.
     """
 
     shown: int = 0
@@ -188,7 +188,7 @@ class StepReader:
     _held: str = ""
 
     def feed(self, more: str) -> Iterator[TextDelta]:
-        """Yields what more there is of the answer's text."""
+        """Yields the next part of the answer's text."""
         self._pieces.append(more)
         if self._reading == "no more":
             return
@@ -200,7 +200,7 @@ class StepReader:
             yield TextDelta(text)
 
     def _find_text(self) -> None:
-        """Goes on behind the quote that opens the answer's text."""
+        """Looks for the quote that opens the answer's text, and goes on after it."""
         self._held = self._held.lstrip()
         beginning = self._held[:_MOST_BEFORE]
         for found in _ANSWER.finditer(beginning):
@@ -215,7 +215,7 @@ class StepReader:
             self._reading, self._held = "no more", ""
 
     def _take_text(self) -> str:
-        """Returns what is certain of the text; reads no further where it ends, or goes on as no JSON."""
+        """Returns the certain part of the text; stops reading if the text ends or is no longer JSON."""
         end = 0
         while found := _CHARACTERS.match(self._held, end):
             end = found.end()
@@ -225,7 +225,7 @@ class StepReader:
         return cast("str", from_json(f'"{certain}"'))
 
     def finish(self, ended: Literal["stop", "length", "alike"]) -> Iterator[TextDelta | CallProposed]:
-        """Yields what is left; a call that was cut says why. Raises ModelFailed where it is no step."""
+        """Yields the rest, or why a call was cut off. Raises ModelFailed if the text is no step."""
         whole = "".join(self._pieces)
         try:
             value = cast("JsonValue", from_json(whole))
@@ -239,7 +239,7 @@ class StepReader:
             case {"answer": str(answer)}:
                 if len(answer) > self.shown:
                     yield TextDelta(answer[self.shown :])
-            case dict() if value and ended != "stop":  # whole as JSON, for something closed it: its texts are not
+            case dict() if value and ended != "stop":  # the JSON was closed early, so its texts are cut off
                 yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
             case {"intent": str(intent), "calls": [*calls], **more}:
                 yield _declared(intent, more.get("work_item"))
@@ -254,8 +254,8 @@ _INTENTS = frozenset(intent.value for intent in Intent)
 
 
 def _one_call(step: dict[str, JsonValue], whole: str) -> Iterator[CallProposed]:
-    """Yields the declaration and the call of a step that names a tool first; its arguments stand beside that, or in an
-    object of their own."""
+    """Yields the declaration and the call of a step that names a tool first; the arguments stand beside the tool, or in
+    an object of their own."""
     tool = next(iter(step), "")
     intent, item, beside = step.pop(tool, None), step.pop("work_item", None), step
     if tool in NAMED or not isinstance(intent, str) or intent not in _INTENTS:

@@ -17,12 +17,14 @@ from remit_server.models.ports import GenerateRequest, Nameable, ToolSpec, UserM
 
 MOST_CALLS = 8
 MOST_PATHS = 300
-"""More are no list that an engine decodes by quickly: then any path may be spelled."""
+"""The most paths to list in a schema, because engines decode slowly by longer lists; with more, any path may be
+spelled."""
 _LISTING = "list_files"
 _TELLING = 4
-"""Characters of a path that stands in a request for a reason."""
+"""The fewest characters of a path that does not stand in a request by chance."""
 _LONGEST = 2_000
-"""A longer limit of a string is left out: engines unroll it, and give up. The dispatcher checks the real one."""
+"""The largest limit in a schema. Engines unroll limits and give up at larger ones; the dispatcher checks the real one.
+"""
 _LEFT_OUT = frozenset({"title", "description", "default", "pattern", "format", "examples"})
 
 Intents = Mapping[Intent, Sequence[ToolSpec]]
@@ -35,14 +37,14 @@ class Form(StrEnum):
     """An intent, then up to `MOST_CALLS` calls."""
     TOOL_FIRST = "tool first"
     """One tool with its intent, `{"read_file": "ANALYZE", "path": "a.py"}`: for small models, which choose among tools
-    better than among intents, and are slow to write. Nothing runs before all of it is there, so the dispatcher gets the
-    intent first, as ever."""
+    better than among intents, and are slow to write. Nothing runs before the whole step has arrived, so the dispatcher
+    still gets the intent first."""
 
 
 def step_schema(
     request: GenerateRequest, form: Form, nameable: Nameable | None = None, most_paths: int = MOST_PATHS
 ) -> dict[str, JsonValue]:
-    """Returns the schema of a step; where there are work items, each names one of them or says null."""
+    """Returns the schema of a step. If there are work items, a step with calls names one of them, or null."""
     answer = _object({"answer": {"type": "string"}})
     if request.must_answer:
         return {"anyOf": [answer]}
@@ -53,7 +55,7 @@ def step_schema(
 
 
 def limit_paths(request: GenerateRequest, nameable: Nameable | None, most_paths: int = MOST_PATHS) -> Intents:
-    """Returns the tools whose paths are limited to those on offer; one that can name none of them is left out."""
+    """Returns the tools with their paths limited to those on offer, without tools for which no path is left."""
     if (offered := request.paths) is None or nameable is None:
         return request.intents
 
@@ -75,11 +77,11 @@ def limit_paths(request: GenerateRequest, nameable: Nameable | None, most_paths:
 
 
 def _names_file(request: GenerateRequest, nameable: Nameable) -> bool:
-    """Returns whether the person has just named a file: then a list of all files is no first step."""
+    """Returns whether the person has just named a file, because then a list of all files is no useful first step."""
     last = request.messages[-1] if request.messages else None
     if not isinstance(last, UserMessage):
         return False
-    asked = last.text.partition("\n\n")[0]  # what is attached, and what the editor shows, comes below
+    asked = last.text.partition("\n\n")[0]  # attachments and the editor's context come below
     return any(path in asked for path in nameable.files if len(path) >= _TELLING)
 
 
@@ -119,13 +121,13 @@ def _step_of(tool: ToolSpec, opened_by: Sequence[Intent], work_items: Sequence[s
 
 
 NAMED = frozenset({"answer", "intent", "work_item", "arguments"})
-"""What a step names besides a tool and its arguments; no tool of this name is offered to a small model."""
+"""The names that a step has besides a tool and its arguments; a small model is offered no tool with such a name."""
 _FLAT = frozenset({"type", "properties", "required", "additionalProperties"})
 
 
 def nested_tools(intents: Intents) -> frozenset[str]:
-    """Returns the tools whose arguments cannot stand beside the intent: one is named as a part of a step is, or what
-    they may be is told by more than their names."""
+    """Returns the tools whose arguments cannot stand beside the intent: an argument has the name of a part of a step,
+    or their schema has more than properties."""
     return frozenset(tool.name for offered in intents.values() for tool in offered if _is_nested(tool))
 
 
@@ -154,7 +156,7 @@ def _object(properties: dict[str, JsonValue]) -> JsonValue:
 
 
 def plain(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Returns a schema with what engines decode by: no words, no patterns, no long limits. `$ref`s stay."""
+    """Returns a schema with only what engines decode by: no descriptions, no patterns, no long limits. `$ref`s stay."""
     plainer = _plain(dict(schema))
     assert isinstance(plainer, dict)
     return plainer
@@ -166,7 +168,7 @@ def _plain(value: JsonValue) -> JsonValue:
     if not isinstance(value, dict):
         return value
     kept = {key: _plain(part) for key, part in value.items() if _is_kept(key, part)}
-    if isinstance(properties := value.get("properties"), dict):  # whose names are no keywords
+    if isinstance(properties := value.get("properties"), dict):  # its names are no keywords
         kept["properties"] = {name: _plain(part) for name, part in properties.items()}
     return kept
 

@@ -1,7 +1,7 @@
-"""What a model is told of its steps (MOD-20; MOD-21): rules, or a conversation in which they are taken, a short one for
-each tool. Every result in it is what the tool really says.
+"""What a model is told about its steps (MOD-20; MOD-21): rules, or examples, a short conversation for each tool. Every
+result in the examples is what the tool really says.
 
-What a small model copies from these examples, as if the person had named it, is found here too.
+This module also finds what a small model copies from the examples as if the person had named it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _SMALL_PROMPT = "You are Remit, an agent in a code editor. Each step is one JSON
 
 
 def standing_messages(profile: Profile, system: str, intents: Intents) -> tuple[Message, ...]:
-    """Returns what stands before a conversation: the same messages as long as the same is offered.
+    """Returns the messages that stand before a conversation; they are the same as long as the same tools are offered.
 
-    `system` are the standing instructions; a profile of examples has its own, which are shorter.
+    `system` are the standing instructions; a profile with examples has its own, which are shorter.
     """
     if not intents:
         return (SystemMessage(system),) if system else ()
@@ -55,7 +55,7 @@ def _tools(intents: Intents) -> Sequence[ToolSpec]:
 
 
 def describe_step(intents: Intents) -> str:
-    """Returns how a step is written, and the tools: the same text as long as the same is offered."""
+    """Returns how a step is written, and the tools; the text is the same as long as the same tools are offered."""
     matrix = "\n".join(matrix_lines({each.value: [tool.name for tool in offered] for each, offered in intents.items()}))
     listed = "\n".join(f"- {signature(tool)}: {tool.description}{_words(tool)}" for tool in _tools(intents))
     return (
@@ -67,8 +67,8 @@ def describe_step(intents: Intents) -> str:
 
 
 def signature(tool: ToolSpec) -> str:
-    """Returns a tool as a function is written, `read_file(path, offset?)`: small models copy any notation that looks
-    like the arguments themselves as their values."""
+    """Returns a tool written like a function, `read_file(path, offset?)`, because small models copy any notation that
+    looks like the arguments themselves as their values."""
     properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
     needed = required if isinstance(required, list) else []
     names = properties if isinstance(properties, dict) else {}
@@ -76,7 +76,7 @@ def signature(tool: ToolSpec) -> str:
 
 
 def _words(tool: ToolSpec) -> str:
-    """Returns what is said of the arguments, behind what is said of the tool."""
+    """Returns the descriptions of the arguments, which follow the description of the tool."""
     properties = tool.parameters.get("properties")
     said = {
         name: part["description"]
@@ -90,7 +90,7 @@ _EXAMPLE_TOOL, _EXAMPLE_PATH = "read_file", "docs/intro.md"
 
 
 def _example(intents: Intents) -> str:
-    """Returns one whole step, where reading is offered: what a step looks like, with arguments that are real ones."""
+    """Returns an example of a whole step with real arguments, or an empty string if reading is not offered."""
     open_it = opening(intents, _EXAMPLE_TOOL)
     if not open_it:
         return ""
@@ -101,7 +101,7 @@ def _example(intents: Intents) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One call, under the intent that it is declared with where that is offered, and its result."""
+    """One call and its result, and the intent that is declared for it if that intent is offered."""
 
     tool: str
     intent: Intent
@@ -111,7 +111,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """What a person asks, the call, and what is answered then."""
+    """What a person asks, the call, and the answer after it."""
 
     ask: str
     use: Use
@@ -124,7 +124,7 @@ FILES: Mapping[str, str] = {
     "old.py": "",
     "notes.txt": "buy milk\n",
 }
-"""The workspace that they take place in, one after the other."""
+"""The workspace in which the dialogues take place, one after the other."""
 
 DIALOGUES = (
     Dialogue(
@@ -228,10 +228,10 @@ ANSWER_NAMES = tuple(dict.fromkeys(name for each in DIALOGUES for name in _NAMES
 
 
 def find_copied(arguments: Mapping[str, JsonValue], messages: Sequence[Message]) -> str | None:
-    """Returns the first argument that is a text of the examples, and neither said nor shown in the conversation; None
-    where there is none.
+    """Returns the first argument that is a text of the examples, and neither said nor shown in the conversation, or
+    None if there is none.
 
-    What the model was told of its copy shows nothing: made again, the call is a copy again.
+    An error about a copied text does not count as showing that text, so the same call is found again.
     """
     shown = [each.text for each in messages if _shows(each)]
     texts = (value for value in arguments.values() if isinstance(value, str) and value in EXAMPLE_TEXTS)
@@ -239,7 +239,7 @@ def find_copied(arguments: Mapping[str, JsonValue], messages: Sequence[Message])
 
 
 def find_copied_name(answer: str, messages: Sequence[Message]) -> str | None:
-    """Returns the first name in an answer that only the examples have; None where there is none."""
+    """Returns the first name in an answer that only the examples have, or None if there is none."""
     shown = [each.text for each in messages if _shows(each)]
     named = (each for each in ANSWER_NAMES if re.search(rf"(?<![\w./]){re.escape(each)}(?!\w)", answer))
     return next((name for name in named if not any(name in each for each in shown)), None)

@@ -70,7 +70,7 @@ class Host:
         return True
 
     def close(self) -> bool:
-        """Stops the model's thread. Returns False where it does not stop."""
+        """Stops the model's thread. Returns False if it does not stop."""
         return self._worker is None or self._worker.stop(STOP_TIMEOUT_S)
 
 

@@ -1,5 +1,5 @@
-"""Prompt caches, one per session, as append-only token lists (MOD-05), and stored in files, so that a conversation is
-not read again after a restart; off by default.
+"""Prompt caches, one per session, as append-only token lists (MOD-05). They can be stored in files, so that a
+conversation is not read again after a restart; that is off by default.
 
 The files hold the text of conversations. Only the person can read them, and each is loaded only by the model that
 wrote it.
@@ -27,18 +27,19 @@ from remit_server.models.local.host.token_caches import Cache
 
 MOST_SESSIONS = 64
 CHUNK = 256
-"""Prompt tokens per step, from multiples of it on: at most 0.3 s on a slow CPU between two checks of the queue."""
+"""Prompt tokens per step; a step ends at a multiple of it. It takes at most 0.3 s on a slow CPU, and the queue is
+checked after it."""
 
 
 class PromptCache(Protocol):
     """A model's state for the tokens it has read."""
 
     def trim(self, tokens: int) -> bool:
-        """Drops the last `tokens`. Returns False, and drops none, where this model's cache cannot."""
+        """Drops the last `tokens`. Returns False, and drops none, if this model's cache cannot."""
         ...
 
     def copy(self, tokens: int) -> Self | None:
-        """Returns a copy without the last `tokens`; None where this model's cache cannot be trimmed."""
+        """Returns a copy without the last `tokens`, or None if this model's cache cannot be trimmed."""
         ...
 
     @property
@@ -52,7 +53,7 @@ C = TypeVar("C", bound=PromptCache)
 
 @dataclass(frozen=True, slots=True)
 class Session(Generic[C]):
-    """A conversation as tokens, and as text where the tokens are exactly that text's.
+    """A conversation as tokens, and as text if the tokens are exactly those of the text.
 
     The cache holds the first `held` tokens, of which the first `whole` were read in whole chunks.
     """
@@ -147,7 +148,7 @@ class Sessions(Generic[C]):
         return dict(self._kept)
 
     def take(self, session_id: str) -> Session[C] | None:
-        """Removes and returns a session: its cache is about to change."""
+        """Removes and returns a session, because its cache is about to change."""
         return self._kept.pop(session_id, None)
 
     def keep(self, session_id: str, session: Session[C]) -> None:
@@ -188,7 +189,7 @@ class CacheStore:
         self._most_bytes = most_bytes
 
     def save(self, name: str, session: Session[Cache]) -> None:
-        """Writes a session's cache. Errors are only logged: the conversation is then read again."""
+        """Writes a session's cache. Errors are only logged, because the conversation can be read again."""
         known = _Known(
             model=self._model, tokens=session.tokens, text=session.text, held=session.held, whole=session.whole
         )
@@ -203,7 +204,7 @@ class CacheStore:
             log.warning("a prompt cache cannot be written to `%s`: %s", self._folder, error)
 
     def load(self, name: str) -> Session[Cache] | None:
-        """Reads a session's cache. Returns None where there is none, or it is another model's, which is logged."""
+        """Reads a session's cache. Returns None if there is none, or, with a warning in the log, if it is unusable."""
         path = self._path(name)
         if not path.is_file():
             return None
@@ -219,12 +220,12 @@ class CacheStore:
         return Session(known.tokens, known.text, cache, known.held, known.whole)
 
     def _path(self, name: str) -> Path:
-        """Returns a file of this model's: a session may go on with another model, and come back."""
+        """Returns the session's file for this model, because a session may go on with another model and come back."""
         named = f"{self._model}\n{name}".encode("utf-8", "surrogatepass")
         return self._folder / (hashlib.sha256(named).hexdigest() + _SUFFIX)
 
     def _prune(self) -> None:
-        """Removes the oldest files; of those that a process is still writing, what a kill left an hour ago."""
+        """Removes the oldest files beyond the limit, and unfinished files that are more than an hour old."""
         found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.glob(f"*{_SUFFIX}"))
         whole = [each for each in found if not each[2].name.startswith(".")]
         left = [path for written, _, path in found if path.name.startswith(".") and written < time.time() - _LEFT_S]
@@ -251,7 +252,7 @@ def _partial(folder: Path) -> Generator[Path]:
 
 
 def _must_be_ours(folder: Path) -> None:
-    """Raises PermissionError where another user could place a file in the cache folder."""
+    """Raises PermissionError if another user could place a file in the cache folder."""
     found = folder.stat()
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
         raise PermissionError("the folder is not yours, or others may write to it; use one of your own with mode 0700")

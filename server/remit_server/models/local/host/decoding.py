@@ -21,7 +21,7 @@ from remit_server.models.local.host.token_caches import Cache, load_mlx_lm
 _CLEARED_EVERY = 256
 """The number of tokens after which MLX's cached buffers are freed, as in mlx-lm."""
 _NEAR = {True: 0.01, False: 0.5}
-"""Scores that differ by less are as good as equal: in 32 bits, and in 16."""
+"""The difference below which scores count as equal: in 32 bits (True), and in 16 bits (False)."""
 _NEAR_SHARE = 0.005
 _MASKS = 32
 """The number of masks cached: text uses the same few again and again. A mask has a byte per token."""
@@ -31,7 +31,7 @@ class TokenConstraint(Protocol):
     """Constrains a generation token by token; see `guide.Guide`. All methods may raise."""
 
     def allowed(self) -> bytes | None:
-        """Returns the bits of the tokens allowed next; None: only the end."""
+        """Returns the bits of the tokens allowed next, or None if only the end is."""
         ...
 
     def forces_little(self, allowed: bytes | None) -> bool:
@@ -70,7 +70,7 @@ class Sampling:
 
     @classmethod
     def stated(cls, folder: Path) -> Sampling:
-        """Returns what a model's folder states, else what its family's authors advise."""
+        """Returns what a model's folder states, or else what the authors of its family advise."""
         stated = _read_object(folder / "generation_config.json")
         if not stated:
             return FAMILIES.get(str(_read_object(folder / "config.json").get("model_type")), cls())
@@ -82,7 +82,7 @@ class Sampling:
         return cls(float(temperature), min(float(top_p), 1.0))
 
     def wanted(self, temperature: float | None, top_p: float | None, seed: int) -> Sampling:
-        """Returns what is wanted, where it is, and else this."""
+        """Returns the sampling with the given values; None keeps this sampling's own value."""
         return Sampling(
             self.temperature if temperature is None else temperature, self.top_p if top_p is None else top_p, seed
         )
@@ -110,7 +110,7 @@ FAMILIES: Mapping[str, Sampling] = MappingProxyType(
         "ministral3": Sampling(0.15, 1.0),
     }
 )
-"""By the `model_type` of `config.json`, for conversions that lost the file with the settings."""
+"""The advised sampling, by the `model_type` of `config.json`, for conversions that lost the file with the settings."""
 
 
 def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
@@ -125,8 +125,8 @@ def read(model: Any, tokens: Sequence[int], cache: Cache) -> None:
 class Row:
     """One running generation: the cache holds all tokens but the last few, which the next step reads together.
 
-    With a `drafter` the step reads a guess with them, and takes as much of it as the model would have written: what it
-    chooses is the same, in fewer passes.
+    With a `drafter` the step reads a guess with them, and keeps as much of it as the model would have written. The
+    chosen tokens are the same as without, in fewer passes.
     """
 
     def __init__(
@@ -170,8 +170,8 @@ class Row:
             cast(Any, mx.async_eval)(self._logits)
 
     def decide(self) -> Generated:
-        """Chooses the next token, and those of a guess that it agrees with. The allowed tokens are computed while the
-        scores are. Raises what the constraint raises.
+        """Chooses the next token, and the tokens of a guess that the model agrees with. The allowed tokens are computed
+        while the scores are. Raises what the constraint raises.
         """
         written = self._decide_guessed() if self._guess else self._decide_one()
         if self._drafter is not None:
@@ -182,8 +182,8 @@ class Row:
     def _decide_one(self) -> list[int]:
         """Chooses one token. Forced tokens come with it: the model reads them together, without sampling.
 
-        Where they are unlikely, the model starts to read the chosen token before its value is known here, so that
-        neither side waits; where the next tokens can be guessed, it waits to read those too.
+        If forced tokens are unlikely, the model starts to read the chosen token before its value is known here, so that
+        neither side waits; but if the next tokens can be guessed, it waits, to read those with it.
         """
         import mlx.core as mx
 
@@ -202,7 +202,7 @@ class Row:
         return written
 
     def _decide_guessed(self) -> list[int]:
-        """Chooses token after token as long as the guess goes on the same way."""
+        """Chooses token after token as long as they agree with the guess."""
         import mlx.core as mx
         import numpy as np
 
@@ -228,7 +228,8 @@ class Row:
         return written
 
     def _decide_again(self, guess: list[int], right: int) -> list[int]:
-        """Chooses the token behind the first `right` ones of a guess by itself: in one pass two were as likely."""
+        """Chooses the token after the first `right` tokens of a guess in a pass of its own, because in the common pass
+        two tokens were about as likely."""
         import mlx.core as mx
 
         last = (*self._next, *guess)[len(self._next) + right - 1]
@@ -237,14 +238,14 @@ class Row:
         return self._decide_one()
 
     def _propose(self) -> list[int]:
-        """Returns a guess that the constraint may take, which leaves a token of the limit to be chosen behind it."""
+        """Returns a guess that the constraint allows, and that leaves at least one token of the limit to be chosen."""
         if self._drafter is None or self._left < 2:
             return []
         guess = self._drafter.propose(self._left - 1)
         return guess[: self._constraint.fits(guess)] if guess else []
 
     def _take(self, token: int) -> list[int]:
-        """Returns a chosen token with those that it forces, which are accepted."""
+        """Accepts a chosen token and the tokens that it forces, and returns them."""
         self._constraint.accept(token)
         self._left -= 1
         forced = [] if token in self._end_tokens else self._constraint.accept_forced(self._left)
@@ -283,13 +284,13 @@ class Row:
 
         if self._key is None:
             return mx.argmax(logits, axis=-1)
-        # A key of its own: other generations' sampling changes nothing here.
+        # The key is this generation's own, so that other generations' sampling changes nothing here.
         self._key, now = mx.random.split(self._key)
         return mx.argmax(self._scored(logits, now, self._sampling.top_p), axis=-1)
 
     def _sample_surely(self, row: Any, near: float) -> int | None:
-        """Returns the token that `_sample` would choose by itself; None where that is not certain: the last bits of
-        scores depend on how many tokens are read together, and decide between two that are about as likely.
+        """Returns the token that `_sample` would choose in a pass of its own, or None if that is not certain: the last
+        bits of scores depend on how many tokens are read together, and decide between two about equally likely ones.
         """
         import mlx.core as mx
         import numpy as np
@@ -307,7 +308,7 @@ class Row:
         return chosen.pop()
 
     def _scored(self, logits: Any, key: Any, top_p: float) -> Any:
-        """Scores whose largest is a sample: Gumbel's way."""
+        """Returns scores whose largest is a sample (the Gumbel-max trick)."""
         import mlx.core as mx
 
         if top_p < 1:
@@ -319,7 +320,7 @@ class Row:
 
 
 def _lead(scores: Any) -> float:
-    """Returns how far the best score is ahead."""
+    """Returns how far the best score is ahead of the second best."""
     import numpy as np
 
     second, first = np.partition(scores, -2)[-2:]

@@ -6,7 +6,7 @@ bits of a matrix product depend on its number of rows, and in a near tie the cho
 
 Schedules requests by priority, and fairly between sessions (MOD-05, SCH-05). A round is the unit of time.
 
-Statistics of the model process since it loaded its model.
+Keeps statistics of the model process since it loaded its model.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Engine:
         )
 
     def _get_or_begin(self, request_id: str) -> Generation | None:
-        """Returns a running generation, or starts a queued one. Returns None where that fails, which is emitted."""
+        """Returns a running generation, or starts a queued one. If that fails, emits the error and returns None."""
         if (running := self._running.get(request_id)) is not None:
             return running
         request = self._waiting.pop(request_id)
@@ -167,7 +167,7 @@ def _queue_key(request: Generate) -> QueueKey:
 
 
 def _cache_name(key: QueueKey) -> str:
-    """Returns a cache's name; a completion at the cursor has another than its session's turn."""
+    """Returns the name of a cache; background work and completions have caches apart from their session's turns."""
     session, priority = key
     return session if priority == "turn" else f"{priority}\n{session}"
 
@@ -190,7 +190,7 @@ def _error_frame(request_id: str, error: Exception) -> Error:
 MOST_TOGETHER = 8
 """The most generations of one priority that run at once; each holds a cache."""
 LOWER_PRIORITY_EVERY = 16
-"""After so many rounds background work gets a step too, so that it does not starve."""
+"""The number of rounds after which background work gets a step too, so that it does not starve."""
 _PRIORITIES: Final[dict[Priority, int]] = {"turn": 2, "background": 3, "cursor": 5}
 
 QueueKey = tuple[str, Priority]
@@ -201,7 +201,7 @@ class FairQueue:
     """Requests by id, in queues. Only the first of each queue runs.
 
     Each step of a generation is queued by itself, at its request's place. A completion at the cursor waits as long as
-    anything else does: the next key that is typed ends it anyway.
+    anything else waits, because the next key that is typed ends it anyway.
     """
 
     def __init__(self) -> None:

@@ -90,7 +90,7 @@ class Generation:
     def take_token(self) -> None:
         """Chooses the token that was begun, and emits the text that it and its forced tokens complete.
 
-        Raises GrammarError and HostError where the answer cannot be used.
+        Raises GrammarError and HostError if the answer cannot be used.
         """
         generated = self._row.decide()
         if self._first is None:
@@ -107,7 +107,7 @@ class Generation:
             self._say(self._output.finish(cut=generated.done == "length"))
 
     def session(self) -> Session[Cache]:
-        """Returns the session's state now. Its text is known only where the generation ended by itself."""
+        """Returns the session's state now. Its text is known only if the generation ended by itself."""
         tokens = (*self.prompt.tokens, *self._tokens)
         held = self._held + self._row.held
         if self._reason != "stop":
@@ -134,7 +134,7 @@ class Generation:
         self._emit(ProgressFrame(id=self.id, done=done, total=len(self.prompt.tokens)))
 
     def _require_whole_value(self) -> None:
-        """Raises HostError where the token limit cut the value off: a part of a value must not be used."""
+        """Raises HostError if the token limit cut the value off, because a part of a value must not be used."""
         if self._reason == "length" and not self._guide.complete:
             why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
             raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")

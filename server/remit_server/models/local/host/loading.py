@@ -20,7 +20,8 @@ _CHECK = "run `remit model check` for details, or choose another model folder"
 
 
 class HostError(Exception):
-    """An error with what, why and fix, for a person; sent as `wire.Error`, as are the tokens of a prompt too long."""
+    """An error with what, why and fix for a person, sent as `wire.Error`; `tokens` and `window` tell of a prompt that
+    is too long."""
 
     def __init__(self, what: str, why: str, fix: str, *, tokens: int = 0, window: int = 0) -> None:
         super().__init__(f"{what}: {why}")

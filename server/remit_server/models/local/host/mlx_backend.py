@@ -80,7 +80,7 @@ class LanguageModel:
         return cls(folder.name, model, tokenizer, _context(folder, tokenizer), Sampling.stated(folder))
 
     def template(self, *, thinking: bool) -> Template | None:
-        """Returns the tokenizer's chat template, if it has one, with `thinking` set where the template knows it."""
+        """Returns the tokenizer's chat template, if it has one, with `thinking` set if the template knows it."""
         if not self._tokenizer.has_chat_template:
             return None
 
@@ -112,14 +112,14 @@ class LanguageModel:
 
     @property
     def opening(self) -> str:
-        """The spelling of the token that its tokenizer puts before any text, if it does."""
+        """The spelling of the token that the tokenizer puts before any text, if it puts one there."""
         token = self._tokenizer.bos_token_id
         first = self._tokenizer.encode("")[:1]
         return self.begin if token is not None and first == [token] else ""
 
     @property
     def fill_in(self) -> FillIn | None:
-        """The spelling of a gap, where it was trained with one."""
+        """The spelling of a gap, if the model was trained with one."""
         return find_fill_in(lambda marker: len(self.encode(marker)) == 1)
 
     @property
@@ -129,13 +129,13 @@ class LanguageModel:
 
     @property
     def template_source(self) -> str:
-        """The text of the chat template; empty where there is none, or several."""
+        """The text of the chat template; empty if there is none, or if there are several."""
         source = self._tokenizer.chat_template
         return source if isinstance(source, str) else ""
 
     @property
     def knows_effort(self) -> bool:
-        """Whether its template can be asked how long the model is to think."""
+        """Whether the chat template takes a setting of how long the model is to think."""
         return "reasoning_effort" in self.template_source
 
     def spelling(self, dialect: Dialect) -> Spelling:
@@ -145,8 +145,8 @@ class LanguageModel:
         return Spelling(dialect, {token: vocabulary[token] for token in known if token in vocabulary})
 
     def think_markers(self, spelling: Spelling) -> ThinkMarkers | None:
-        """Returns the spelling of its thinking, where its dialect or mlx-lm knows it and the closing marker begins with
-        a single token.
+        """Returns the markers of the model's thinking if its dialect or mlx-lm knows them and the closing marker begins
+        with a single token, or else None.
         """
         if spelling.dialect.thinking is not None:
             begin, end = spelling.dialect.thinking
@@ -158,7 +158,7 @@ class LanguageModel:
         return ThinkMarkers(begin, end, *pieces) if isinstance(pieces[1][0], int) else None
 
     def tool_formats(self, dialect: Dialect) -> tuple[ToolFormat, ...]:
-        """Returns the formats of its calls: its dialect's, and one that only mlx-lm reads."""
+        """Returns the formats of the model's calls: those of its dialect, and one that only mlx-lm reads."""
         parse = self._tokenizer.tool_parser
         name = parse.__module__.rpartition(".")[2] if parse is not None else ""
         if parse is None or name not in FOREIGN:
@@ -168,7 +168,7 @@ class LanguageModel:
 
     @property
     def parameters(self) -> int:
-        """The number of its weights, however many bits each has."""
+        """The number of the model's weights, however many bits each has."""
         from mlx import nn
         from mlx.utils import tree_flatten
 
@@ -184,7 +184,7 @@ class LanguageModel:
 
     @property
     def vocabulary(self) -> int:
-        """The number of tokens that its tokenizer has."""
+        """The number of tokens that the tokenizer has."""
         return len(self._tokenizer)
 
     @property
@@ -194,12 +194,12 @@ class LanguageModel:
 
     @property
     def ends_in_gap(self) -> frozenset[int]:
-        """The ids of the tokens that end what stands in a gap: any marker, for none is part of a document."""
+        """The ids of the tokens that end the text of a gap: any marker, because no marker is part of a document."""
         markers = (self.encode(marker) for marker in self.control_tokens)
         return self.end_tokens.union(*(marker for marker in markers if len(marker) == 1))
 
     def ends_under(self, spelling: Spelling) -> frozenset[int]:
-        """Returns the ids that end a generation which a grammar holds: not those that a dialect ends a call with."""
+        """Returns the ids of the tokens that end a generation under a grammar: not those that end a call."""
         pieces = spelling.pieces(spelling.dialect.end)
         return (self.end_tokens - {piece for piece in pieces if isinstance(piece, int)}) or self.end_tokens
 
@@ -244,7 +244,7 @@ class LanguageModel:
     ) -> Row:
         """Starts a generation: the cache holds the prompt up to its last token, which is `token`.
 
-        It ends with one of `ends`, where they are given in place of the end tokens.
+        It ends with one of `ends` if they are given, and with an end token otherwise.
         """
         return Row(
             self._model,

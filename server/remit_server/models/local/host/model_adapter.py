@@ -31,7 +31,7 @@ MATCHED_CHARACTERS = 40
 """The length of an answer's string with a pattern or format, unless an eighth of the token limit is more."""
 
 MOST_MESSAGES = 60
-"""Of a conversation, the last ones, that are searched for files."""
+"""How many of a conversation's last messages are searched for files."""
 
 KeyedGuide = tuple[str | None, Guide | Unguided]
 """The constraint of a generation, and the key of its grammar, if it has one."""
@@ -64,7 +64,7 @@ class ModelAdapter:
         return self._grammars is not None
 
     def prompt(self, request: Generate) -> str:
-        """Renders the conversation, or the gap. Raises HostError where the model's template fails."""
+        """Renders the conversation, or the gap. Raises HostError if the model's template fails."""
         if request.gap is not None:
             return spell_gap(self._fill_in, self._model.opening, request.gap, self._plain.defuse)
         messages = request.messages
@@ -83,7 +83,7 @@ class ModelAdapter:
         return text if wanted or self._markers is None else self._markers.close_thinking(text)
 
     def constrain(self, request: Generate, prompt: str) -> KeyedGuide:
-        """Returns the constraint of a generation. Raises HostError where a schema cannot be used."""
+        """Returns the constraint of a generation. Raises HostError if a schema cannot be used."""
         if self._grammars is None or request.gap is not None:
             return None, Unguided(self._model.vocabulary)
         longest = request.max_tokens * CHARACTERS_PER_TOKEN
@@ -107,7 +107,7 @@ class ModelAdapter:
             raise _unusable(request, error) from error
 
     def open_reader(self, request: Generate, prompt: str) -> OutputReader:
-        """Returns the reader of the output. Raises HostError where a schema cannot be used."""
+        """Returns the reader of the output. Raises HostError if a schema cannot be used."""
         markers = self._markers
         if request.gap is not None:
             return OutputReader(request.id, Verbatim())
@@ -118,11 +118,11 @@ class ModelAdapter:
         )
 
     def ends(self, request: Generate) -> frozenset[int] | None:
-        """Returns the tokens that end the answer, where they are other ones than always."""
+        """Returns the tokens that end the answer, or None if they are the model's end tokens."""
         return None if request.gap is None else self._ends_in_gap
 
     def drafter(self, request: Generate) -> Drafter | None:
-        """Returns what guesses a step's arguments from the files that were shown; None where none were."""
+        """Returns a drafter that guesses a step's arguments from the files that were shown, or None if none were."""
         if not request.intents and request.whole:
             return None
         texts = [message.content for message in request.messages[-MOST_MESSAGES:]]
@@ -161,7 +161,7 @@ class ModelAdapter:
 
     @property
     def _is_harmony(self) -> bool:
-        """Whether everything it says, text too, stands in messages of channels."""
+        """Whether the model writes everything, text too, in messages of channels."""
         return self._plain.dialect is HARMONY
 
     def _renderer(self, *, thinking: bool, guided: bool) -> Renderer:
@@ -177,7 +177,7 @@ def argument_schemas(request: Generate) -> Schemas:
 
 
 def _grammars(model: LanguageModel, spelling: Spelling) -> Grammars | None:
-    """Returns the grammars of a model; None for a tokenizer that llguidance cannot read."""
+    """Returns the grammars of a model, or None if llguidance cannot read its tokenizer."""
     try:
         return Grammars(model.grammar_tokenizer(spelling), spelling)
     except Exception as error:

@@ -1,10 +1,9 @@
-"""Renders a conversation for one model, so that generated text comes back unchanged, and spells a gap in a document
-that it is to fill (MOD-02). Pure.
+"""Renders a conversation for one model, so that generated text stands unchanged in the next prompt, and spells a gap in
+a document that the model is to fill (MOD-02). Pure.
 
 Messages contain files and tool output, which may spell the model's control tokens; those are escaped first, so that a
-file cannot speak as the person or as the model. A row of the table of gaps counts for a model whose tokenizer has
-each of its markers as one token. Prefixes and suffixes stand behind their markers; the model goes on behind the last
-one.
+file cannot speak as the person or as the model. A row of the table of gaps applies to a model whose tokenizer has each
+marker of the row as one token. Prefixes and suffixes stand after their markers; the model continues at the end.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from remit_server.models.tool_words import matrix_lines, shown_parameters
 
 TemplateMessage = dict[str, JsonValue]
 Template = Callable[[list[TemplateMessage], list[TemplateMessage], Effort | None], str]
-"""Renders messages and tool descriptions, up to where the assistant is to speak, asked for an effort where it knows of
-that. May raise anything.
+"""Renders messages and tool descriptions, up to where the assistant is to speak, with an effort if the template knows
+of efforts. May raise anything.
 """
 
 SEAM = "\ufdd0"
-"""Stands in a prompt where a text that looks like a marker is put together: its parts are tokenized one by one, so that
-the model reads the very characters and no marker. A seam in the text itself is doubled.
+"""Splits a text in a prompt that looks like a marker: its parts are tokenized one by one, so that the model reads the
+characters and not the marker. A seam in the text itself is doubled.
 """
 
 _PROBE_CALL = ("probe_tool", {"path": "a/b.py"})
@@ -38,10 +37,10 @@ _PROBE_CALL = ("probe_tool", {"path": "a/b.py"})
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """How one model wants its prompts.
+    """Renders prompts for one model.
 
-    `native_calls`: its template spells calls, as the dialect does; else they are spelled into the text. With `turns`
-    it knows no role but the person's and the model's.
+    `native_calls`: the template spells calls, as the dialect does; otherwise calls are spelled into the text. With
+    `turns` the template knows only the roles of the person and the model.
     """
 
     template: Template
@@ -58,7 +57,7 @@ class Renderer:
         effort: Effort | None = None,
         work_items: Sequence[str] = (),
     ) -> str:
-        """Returns the prompt text. Whatever the template raises is a defect of the model folder and comes through."""
+        """Returns the prompt text. Whatever the template raises is a defect of the model folder and is passed on."""
         tools = describe_tools(intents, work_items)
         shown = list(messages)
         if intents and not self.shows_tools:
@@ -144,7 +143,7 @@ def split_at_seams(text: str) -> list[str]:
 
 
 def join_requests(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Joins requests that stand in a row, after a turn without an answer: some templates refuse them."""
+    """Joins requests that follow each other after a turn without an answer, because some templates refuse them."""
     joined: list[ChatMessage] = []
     for message in messages:
         if joined and joined[-1].role == message.role == "user":
@@ -155,7 +154,7 @@ def join_requests(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def one_call_a_message(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Gives each call a message of its own, with its result behind it."""
+    """Gives each call a message of its own, followed by its result."""
     results = {message.tool_call_id: message for message in messages if message.role == "tool"}
     split: list[ChatMessage] = []
     for message in messages:
@@ -171,7 +170,7 @@ def one_call_a_message(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def as_turns(messages: Sequence[TemplateMessage]) -> list[TemplateMessage]:
-    """Puts what such a template refuses into the person's turns: the system message and results. Turns alternate."""
+    """Puts the system message and results into the person's turns, for templates that refuse them. Turns alternate."""
     turns: list[TemplateMessage] = []
     for message in messages:
         role, content = message["role"], message["content"]
@@ -289,7 +288,7 @@ def _template_call(call_id: str, name: str, arguments: JsonValue) -> TemplateMes
 
 
 def _short(call_id: str) -> str:
-    """Returns a call's id as nine letters and digits: some templates accept no other."""
+    """Returns a call's id as nine letters and digits, because some templates accept no other."""
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
@@ -305,7 +304,7 @@ def _as_object(value: JsonValue) -> dict[str, JsonValue]:
 
 @dataclass(frozen=True, slots=True)
 class FillIn:
-    """The markers of one family; without a `middle` the prefix comes last, and the model goes on behind it."""
+    """The markers of one family; without a `middle` the prefix comes last, and the model continues it."""
 
     prefix: str
     suffix: str
@@ -317,7 +316,7 @@ class FillIn:
         return (self.prefix, self.suffix, *([] if self.middle is None else [self.middle]))
 
     def spell(self, before: str, after: str) -> str:
-        """Returns the prompt for what stands between two texts."""
+        """Returns the prompt for the gap between two texts."""
         if self.middle is None:
             return f"{self.suffix}{after}{self.prefix}{before}"
         return f"{self.prefix}{before}{self.suffix}{after}{self.middle}"
@@ -343,13 +342,13 @@ FILL_IN: tuple[FillIn, ...] = (
 
 
 def find_fill_in(is_one_token: Callable[[str], bool]) -> FillIn | None:
-    """Returns the row of a tokenizer; None where it has none, and can only go on behind a text."""
+    """Returns the row of a tokenizer, or None if it has none, so that the model can only continue a text."""
     return next((row for row in FILL_IN if all(map(is_one_token, row.markers))), None)
 
 
 def spell_gap(row: FillIn | None, begin: str, gap: GapFrame, defuse: Callable[[str], str]) -> str:
-    """Returns a prompt for a gap, from the token that begins a text; what in the document looks like a marker is
-    defused. Without a row the model goes on behind the prefix alone.
+    """Returns a prompt for a gap, beginning with `begin`, the token that begins a text; whatever looks like a marker in
+    the document is defused. Without a row the model only continues the text before the gap.
     """
     before = defuse(gap.before)
     return begin + (before if row is None else row.spell(before, defuse(gap.after)))

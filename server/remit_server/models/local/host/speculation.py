@@ -1,6 +1,7 @@
-"""Guesses what a model writes next from what it has read: most of an edited file is the file that was there (MOD-17).
+"""Guesses what a model writes next from what it has read, because most of an edited file is the old file (MOD-17).
 
-A guess is only a proposal: the model scores all of it in one pass, and what it would not have chosen is dropped.
+A guess is only a proposal: the model scores all of it in one pass, and tokens that it would not have chosen are
+dropped.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from dataclasses import dataclass
 from remit_server.models.dialects.table import Encoding, JsonObject
 
 MATCHED = 3
-"""Tokens that have to agree before anything is guessed."""
+"""How many tokens have to agree before anything is guessed."""
 SMALLEST, LARGEST = 4, 16
-"""Tokens of a guess: twice as many after each that was right."""
+"""The fewest and the most tokens of a guess; there are twice as many after each guess that was right."""
 MOST_PAUSE = 64
-"""After guesses that were wrong from their first token, so many tokens without any."""
+"""The most tokens without a guess after guesses that were wrong from their first token."""
 MOST_SOURCES = 8
 MOST_CHARACTERS = 60_000
-"""Of one source."""
+"""The most characters of one source."""
 _NUMBERED = re.compile(r"^ *\d+\|(.*)$", re.MULTILINE)
 _FEW_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Tokens that may be written again, and where each few of them are."""
+    """Tokens that may be written again, and the places that follow each `MATCHED` tokens in a row."""
 
     tokens: Sequence[int]
     places: Mapping[tuple[int, ...], Sequence[int]]
@@ -52,7 +53,7 @@ def find_files(texts: Iterable[str], encoding: Encoding) -> Iterator[str]:
 
 
 class Drafter:
-    """Guesses for one generation, from what may be written again."""
+    """Guesses for one generation, from sources that may be written again."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._sources = sources
@@ -77,7 +78,7 @@ class Drafter:
             self._at = self._find()
 
     def propose(self, most: int) -> list[int]:
-        """Returns the guess for the next tokens, at most `most`; nothing where nothing is known."""
+        """Returns the guess for the next tokens, at most `most`; an empty list if there is none."""
         if self._at is None or self._paused:
             return []
         number, position = self._at
@@ -94,7 +95,7 @@ class Drafter:
             self._paused = self._pause
 
     def _find(self) -> tuple[int, int] | None:
-        """Returns the place behind the last tokens that is nearest to where the text agreed last."""
+        """Returns the place after the last tokens that is nearest to where the text agreed last, or None."""
         last, position = self._last
         places = (
             (number, place)

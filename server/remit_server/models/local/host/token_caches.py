@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, cast
 
 _REWIND = frozenset({"mlx_lm.models.cache.KVCache", "mlx_lm.models.cache.QuantizedKVCache"})
-"""Kinds of layers that overwrite nothing, by name: mlx-lm is not imported for a model that has none of its own."""
+"""Kinds of layers that overwrite nothing, by name, so that mlx-lm need not be imported to recognise them."""
 
 
 def load_mlx_lm() -> None:
-    """Imports mlx-lm, which takes a second, and has it leave the limit of open files alone: it lowers it on import,
-    permanently where the process is not root. Raises ImportError."""
+    """Imports mlx-lm, which takes a second, and keeps it from lowering the limit of open files on import, which would
+    be permanent unless the process is root. Raises ImportError."""
     kept = resource.setrlimit
     resource.setrlimit = lambda *_: None
     try:
@@ -27,7 +27,7 @@ def load_mlx_lm() -> None:
 
 
 class Cache:
-    """An mlx-lm prompt cache behind `session_caches.PromptCache`."""
+    """An mlx-lm prompt cache as a `caches.PromptCache`."""
 
     def __init__(self, layers: list[Any]) -> None:
         self.layers = layers
@@ -38,13 +38,13 @@ class Cache:
         return all(f"{type(layer).__module__}.{type(layer).__name__}" in _REWIND for layer in self.layers)
 
     def trim(self, tokens: int) -> bool:
-        """Drops the last `tokens`, where all layers can."""
+        """Drops the last `tokens` if all layers can. Returns whether they were dropped."""
         if not self._can_be_trimmed:
             return False
         return [layer.trim(tokens) for layer in self.layers][:1] == [tokens]
 
     def copy(self, tokens: int) -> Cache | None:
-        """Returns a copy without the last `tokens`; None where not all layers can be trimmed."""
+        """Returns a copy without the last `tokens`, or None if not all layers can be trimmed."""
         if not self._can_be_trimmed:
             return None
         copied = Cache(copy.deepcopy(self.layers))

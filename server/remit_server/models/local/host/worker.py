@@ -41,7 +41,7 @@ class Worker:
         self._queue.put(request)
 
     def stop(self, timeout_s: float) -> bool:
-        """Stops all work and waits for the thread. Returns False where it is still busy after `timeout_s`.
+        """Stops all work and waits for the thread. Returns False if it is still busy after `timeout_s`.
 
         Exiting while MLX generates aborts the process, so the thread is waited for.
         """
@@ -72,7 +72,7 @@ class Worker:
         release()
 
     def _receive(self, engine: Engine) -> None:
-        """Handles the requests that have arrived, and waits for one where there is nothing else to do."""
+        """Handles the requests that have arrived, and waits for one if there is nothing else to do."""
         try:
             while True:
                 request = self._queue.get(block=engine.idle and not self._stopping.is_set())
@@ -116,7 +116,7 @@ class Worker:
         return engine
 
     def _store(self) -> CacheStore | None:
-        """Returns the store for caches that survive the process; None where they are not to."""
+        """Returns the store for caches that survive the process, or None if they are not to survive."""
         load = self._request
         if load.cache_folder is None:
             return None

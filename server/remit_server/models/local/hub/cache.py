@@ -1,5 +1,5 @@
 """The Hugging Face cache on this machine, in the layout of the hub's own client, so that all programs share it; and
-names of models on the hub: `org/name`, with `@revision` where it is not the main one.
+names of models on the hub: `org/name`, with `@revision` unless it is the main one.
 
 `models--org--name/` holds `blobs/HASH`, `snapshots/COMMIT/FILE` (links to blobs) and `refs/REVISION` (a commit). A
 blob exists only when it is complete and its hash is verified; a partial download is `blobs/HASH.incomplete`.
@@ -82,7 +82,7 @@ def cached_repo(cache: Path, repo: str) -> CachedRepo:
 
 
 def find_snapshot(cache: Path, name: HubName) -> Path | None:
-    """Returns the folder of a fetched model, complete or not; None where nothing of it was fetched."""
+    """Returns the folder of a fetched model, complete or not, or None if no part of it was fetched."""
     repo = cached_repo(cache, name.repo)
     commit = repo.commit_of(name.revision)
     folder = repo.snapshot(commit) if commit is not None else None
@@ -104,7 +104,7 @@ def cached_models(cache: Path) -> Iterator[tuple[HubName, Path]]:
 
 
 def _put(target: Path, make: Callable[[Path], object]) -> None:
-    """Creates a file under a temporary name and renames it: it is never incomplete."""
+    """Creates a file under a temporary name and renames it, so that the file is never incomplete."""
     beside = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}")
     try:
         make(beside)
@@ -132,7 +132,7 @@ class HubName:
 def hub_name(reference: str) -> HubName | None:
     """Returns the name that `reference` spells; None for other references, such as `./folder`, `/folder` or `folder`.
 
-    An existing folder of that name does not matter: no folder in the workspace replaces a model.
+    An existing folder of that name does not matter, because no folder in the workspace may replace a model.
     """
     found = _NAME.fullmatch(reference)
     if found is None or ".." in reference:

@@ -1,5 +1,5 @@
-"""The files that a model is made of: a folder is described by them alone, nothing is loaded (`remit model list`), and a
-pull is planned before anything is downloaded (MOD-07).
+"""The files of a model. Describes a folder by its files without loading anything (`remit model list`), and plans a pull
+before anything is downloaded (MOD-07).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_CONFIG = 16 * 1024 * 1024
 class ModelFolder:
     """A model as its files describe it. Sizes in bytes, `context` in tokens; `problem` says why it cannot be used.
 
-    `memory_bytes` is what it takes to run it here: half-precision weights are widened on a CPU.
+    `memory_bytes` is the memory that it takes to run here, where a CPU widens half-precision weights.
     """
 
     path: str
@@ -93,7 +93,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def _header(file: Path) -> dict[str, Any]:
-    """Returns the header of a safetensors file. Raises Unreadable, also where it is cut off."""
+    """Returns the header of a safetensors file. Raises NotAModel if the file is damaged or cut off."""
     broken = NotAModel(f"{file.name} is damaged")
     try:
         size = file.stat().st_size
@@ -149,7 +149,7 @@ def _weights(config: Mapping[str, Any], by_type: Mapping[str, int]) -> str:
 
 
 def _context(config: Mapping[str, Any]) -> int | None:
-    """Returns the number of tokens that it can attend to; multimodal models state it for their text part."""
+    """Returns the number of tokens that the model can attend to; multimodal models state it for their text part."""
     text = config.get("text_config")
     for part in (config, cast("dict[str, Any]", text) if isinstance(text, dict) else {}):
         if isinstance(limit := part.get("max_position_embeddings"), int):
@@ -158,7 +158,7 @@ def _context(config: Mapping[str, Any]) -> int | None:
 
 
 WANTED = (WEIGHTS, "*.json", "*.txt", "*.jinja", "*.tiktoken", "tokenizer.model")
-"""The files that a model needs. Programs and pickles are not among them: nothing that is pulled can be executed."""
+"""The files that a model needs. Programs and pickles are not among them, so nothing that is pulled can be executed."""
 SPARE = 64 * 1024 * 1024
 """The bytes of the disk that a pull leaves free."""
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
@@ -167,7 +167,7 @@ _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file as the hub lists it: `blob` is its SHA-256 where it is large (LFS), else git's SHA-1 of it."""
+    """A file as the hub lists it: `blob` is its SHA-256 if it is large (LFS), or else git's SHA-1 of it."""
 
     name: str
     size: int
@@ -207,9 +207,9 @@ class PullPlan:
 
 
 def needed_files(reference: str, listed: Iterable[RemoteFile]) -> tuple[RemoteFile, ...]:
-    """Returns the files that a model needs, `config.json` last. Raises ModelUnavailable where they are not a model.
+    """Returns the files that a model needs, `config.json` last. Raises ModelUnavailable if they are not a model.
 
-    Without config.json no program takes a folder for a model: the last link completes it.
+    Without config.json no program takes a folder for a model, so the last link completes the model.
     """
     offered = tuple(listed)
     wanted = [file for file in offered if _is_wanted(file.name)]

@@ -132,7 +132,7 @@ def _here(repo: CachedRepo, file: RemoteFile) -> int:
 
 
 def _size(path: Path) -> int:
-    """Returns the bytes of a file; -1 where there is none."""
+    """Returns the bytes of a file, or -1 if there is none."""
     try:
         return path.stat().st_size
     except OSError:
@@ -149,7 +149,7 @@ def _hash(path: Path, file: RemoteFile) -> str:
 
 @contextmanager
 def _alone(name: HubName, cache: Path) -> Generator[None]:
-    """Holds the lock of a repository. Raises ModelUnavailable where another pull holds it."""
+    """Holds the lock of a repository. Raises ModelUnavailable if another pull holds it."""
     folder = cache / ".locks" / cached_repo(cache, name.repo).folder.name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "remit-pull.lock").open("wb") as lock:

@@ -28,7 +28,7 @@ from remit_server.errors import ModelUnavailable
 from remit_server.models.local.hub.cache import HubName, is_commit
 from remit_server.models.local.hub.model_files import RemoteFile
 
-# The client would fetch a list of agents too, and tell the hub which of them runs it.
+# Otherwise the client would also fetch a list of agents, and tell the hub which of them runs it.
 constants.HF_HUB_DISABLE_TELEMETRY = True
 
 _SIGN_IN = "sign in with `hf auth login`, or set HF_TOKEN"
@@ -58,7 +58,7 @@ def list_files(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
 def fetch(name: HubName, commit: str, file: RemoteFile, into: BinaryIO) -> None:
     """Appends the missing part of a file to `into`, which holds its beginning.
 
-    A lost connection is retried a few times. Raises ModelUnavailable, and OSError where `into` cannot be written.
+    A lost connection is retried a few times. Raises ModelUnavailable, and OSError if `into` cannot be written.
     """
     disable_progress_bars()
     constants.DOWNLOAD_CHUNK_SIZE = _PIECE

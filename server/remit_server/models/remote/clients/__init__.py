@@ -1,1 +1,1 @@
-"""One file a protocol: the way to an engine through the library of those who made it (MOD-11)."""
+"""The clients, one file for each protocol, each through the library of the protocol's own vendor (MOD-11)."""

@@ -42,7 +42,7 @@ from remit_server.models.tool_words import shown_parameters
 from remit_server.models.unreadable import well_formed
 
 _CACHED = {"cache_control": {"type": "ephemeral"}}
-"""What stands before this is kept by the service for the next request."""
+"""Marks a place in the request; the service keeps everything before it in its cache for the next request."""
 
 
 _MAY_PASS = frozenset({"overloaded_error", "rate_limit_error", "api_error", "timeout_error"})
@@ -50,10 +50,10 @@ _MAY_PASS = frozenset({"overloaded_error", "rate_limit_error", "api_error", "tim
 
 
 class AnthropicClient:
-    """One address, one key. Retries are `patience`'s, not the library's."""
+    """A client for one address and one key. `patience.py` retries requests, and the library does not."""
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library, which takes seconds. Raises ImportError where it is not installed."""
+        """Imports the library, which takes seconds. Raises ImportError if it is not installed."""
         import anthropic
         import httpx2
 
@@ -68,7 +68,7 @@ class AnthropicClient:
         )
 
     async def describe(self, model: str) -> Served:
-        """There is nothing to find out: the protocol has one row."""
+        """Return the protocol's only row; there is nothing to find out."""
         del model
         return Served("anthropic", None)
 
@@ -91,7 +91,7 @@ class AnthropicClient:
         await self._client.close()
 
     def _failure(self, error: Any) -> Exception:
-        """Returns what an error of the library's means."""
+        """Returns the exception to raise for an error of the library's."""
         if isinstance(error, self._anthropic.APIStatusError):
             said = self._service.words(told_error(error))
             if error.status_code >= 400:
@@ -102,7 +102,7 @@ class AnthropicClient:
         return self._service.broken_off(self._service.words(str(error)))
 
     def _in_stream(self, error: Any, said: str) -> Exception:
-        """Returns what an error means that came as an event of the stream."""
+        """Returns the exception for an error that came as an event of the stream."""
         match error.body:
             case {"error": {"type": str(kind)}} if kind in _MAY_PASS:
                 return Busy(f"it says: {said}")
@@ -116,7 +116,7 @@ def _request(ask: Ask) -> dict[str, Any]:
     request: dict[str, Any] = {"model": ask.model, "max_tokens": ask.max_tokens, "messages": messages, "stream": True}
     if system:
         request["system"] = [{"type": "text", "text": "\n\n".join(system), **_CACHED}]
-    # The library knows of neither any more; what a person set is sent, and the service says whether it takes it.
+    # The library no longer has these two. What the person set is sent all the same, and the service may refuse it.
     if sampling := {k: v for k, v in (("temperature", ask.temperature), ("top_p", ask.top_p)) if v is not None}:
         request["extra_body"] = sampling
     if ask.tools:
@@ -137,16 +137,16 @@ class _Block:
     name: str = ""
     arguments: str = ""
     given: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Some servers give all arguments with its beginning."""
+    """The arguments in the block's first event; some servers send all of them there."""
 
     def read(self) -> ProposedCall:
-        """Returns the call, which is whole."""
+        """Returns the call of a complete block."""
         return read_call(self.name, self.arguments or json.dumps(self.given))
 
 
 @dataclass(slots=True)
 class _Heard:
-    """What has come of an answer. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
+    """What has arrived of an answer. No part of it is trusted to have the type that the protocol says (MOD-19)."""
 
     blocks: dict[int, _Block] = field(default_factory=dict[int, _Block])
     prompt: int = 0
@@ -156,7 +156,7 @@ class _Heard:
     reason: str | None = None
 
     def pieces(self, event: Any) -> Iterator[Piece]:
-        """Yields what an event brings; a call when all of it is there."""
+        """Yields the pieces of an event; a call once it is complete."""
         match event.type:
             case "message_start":
                 usage = getattr(getattr(event, "message", None), "usage", None)
@@ -194,7 +194,7 @@ class _Heard:
                 pass
 
     def finish(self) -> Iterator[Piece]:
-        """Yields the end. Raises ModelFailed where the stream was cut."""
+        """Yields the end. Raises ModelFailed if the stream was cut off."""
         if self.reason is None:
             raise CutOff
         cut = self.reason == "max_tokens"
@@ -202,7 +202,7 @@ class _Heard:
 
 
 def spell_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Returns the conversation in turns that alternate: results are the person's, and join what they said next."""
+    """Returns the conversation in alternating turns; results are the person's, and join what the person says next."""
     spelled: list[dict[str, Any]] = []
     for message in messages:
         role, blocks = _spell_message(message)
@@ -234,12 +234,12 @@ def _spell_message(message: Message) -> tuple[str, list[dict[str, Any]]]:
 
 
 def spell_tool(tool: ToolSpec) -> dict[str, Any]:
-    """Returns a tool as messages take it."""
+    """Returns a tool as the messages protocol takes it."""
     return {"name": tool.name, "description": tool.description, "input_schema": shown_parameters(tool.parameters)}
 
 
 def spell_choice(choice: Choice) -> Mapping[str, Any] | None:
-    """Returns a choice; None where any tool may be called, or none."""
+    """Returns a choice as the messages protocol takes it, or None if the model may call any tool or none."""
     match choice:
         case None:
             return None

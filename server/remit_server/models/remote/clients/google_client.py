@@ -43,24 +43,24 @@ from remit_server.models.tool_words import shown_parameters
 from remit_server.models.unreadable import unreadable
 
 _FOREIGN = b"skip_thought_signature_validator"
-"""Stands for the signature of a call that another model made, or that was made before a restart."""
+"""Takes the place of the signature of a call that another model made, or that was made before a restart."""
 _MOST_SIGNATURES = 2_000
 _UNREADABLE = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
 _BUDGETS: Mapping[Effort, int] = {"low": 1_024, "medium": 8_192, "high": 24_576}
-"""Tokens that models before Gemini 3 may think; later ones take the word."""
+"""The tokens that a model before Gemini 3 may think for each effort; later models take the word itself."""
 
 _ANSWERS: ContextVar[list[Any]] = ContextVar("answers")
-"""The HTTP answers of a stream: the library leaves one open whose reader went away."""
+"""The HTTP answers of a stream, kept to be closed, because the library leaves them open if the reader went away."""
 
 
 class GoogleClient:
-    """One address, one key. Retries are `patience`'s, not the library's.
+    """A client for one address and one key. `patience.py` retries requests, and the library does not.
 
-    It keeps the signatures that the service puts on calls, and wants back with the conversation.
+    It keeps the signatures that the service puts on calls, because the service wants them back with the conversation.
     """
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library, which takes seconds. Raises ImportError where it is not installed."""
+        """Imports the library, which takes seconds. Raises ImportError if it is not installed."""
         import httpx2
         from google import genai
         from google.genai import errors
@@ -76,7 +76,7 @@ class GoogleClient:
         self._client = genai.Client(
             vertexai=False,
             api_key=key or "none",
-            # The environment could have it write conversations into files.
+            # Otherwise the environment could make the library write conversations into files.
             debug_config=DebugConfig(client_mode=None, replays_directory=None, replay_id=None),
             http_options=genai.types.HttpOptions(
                 base_url=reference.endpoint or PROVIDERS["google"].endpoint,
@@ -86,7 +86,7 @@ class GoogleClient:
         )
 
     async def describe(self, model: str) -> Served:
-        """Ask how much the model reads."""
+        """Ask for the model's window."""
         try:
             found = await self._client.aio.models.get(model=model)
         except self._errors.APIError as error:
@@ -126,7 +126,7 @@ class GoogleClient:
         await self._http.aclose()
 
     def _status(self, error: Any) -> Exception:
-        """Returns what an error of the service's means: a key that it does not know is a request that is wrong."""
+        """Returns the exception for an error of the service's, which answers an unknown key as a bad request."""
         said = self._service.words(str(error.message))
         meant = self._service.refusal(error.code, said, _pause(error))
         unknown_key = type(meant) is ModelFailed and "API key" in said
@@ -139,7 +139,7 @@ async def _note_answer(answer: Any) -> None:
 
 
 def _pause(error: Any) -> float | None:
-    """Returns the seconds that the service asks to wait: its header says, or a detail of the error."""
+    """Returns the seconds that the service asks to wait, by a header or by a detail of the error, or None."""
     if error.response is not None and (told := retry_after(error.response.headers)) is not None:
         return told
     match error.details:
@@ -170,7 +170,7 @@ def _settings(ask: Ask) -> dict[str, Any]:
 
 
 def spell_thinking(model: str, effort: Effort | None) -> dict[str, Any]:
-    """Returns how much a model may think, as it takes it: tokens before Gemini 3, else a word."""
+    """Returns the setting of how much a model may think: in tokens before Gemini 3, else as a word."""
     if effort is None:
         return {"include_thoughts": True}
     older = model.removeprefix("models/").startswith(("gemini-1", "gemini-2"))
@@ -180,7 +180,7 @@ def spell_thinking(model: str, effort: Effort | None) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Heard:
-    """What has come of an answer. The `signatures` of its calls are kept for the next request."""
+    """What has arrived of an answer. The `signatures` of its calls are kept for the next request."""
 
     signatures: dict[str, bytes]
     usage: Any = None
@@ -188,7 +188,7 @@ class _Heard:
     why: str = ""
 
     def pieces(self, chunk: Any) -> Iterator[Piece]:
-        """Yields what a chunk brings."""
+        """Yields the pieces of a chunk."""
         self.usage = chunk.usage_metadata or self.usage
         if (blocked := chunk.prompt_feedback) is not None and blocked.block_reason is not None:
             self.reason = blocked.block_reason.value
@@ -213,7 +213,7 @@ class _Heard:
             del self.signatures[next(iter(self.signatures))]
 
     def finish(self) -> Iterator[Piece]:
-        """Yields the end. Raises ModelFailed where the stream was cut, or the answer held back."""
+        """Yields the end. Raises ModelFailed if the stream was cut off, or the service held the answer back."""
         if self.reason is None:
             raise CutOff
         if self.reason in _UNREADABLE:
@@ -232,7 +232,7 @@ class _Heard:
 
 
 def spell_contents(messages: Sequence[Message], signatures: Mapping[str, bytes]) -> list[dict[str, Any]]:
-    """Returns the conversation in turns; the results of a turn's calls are one turn, and nothing else is in it."""
+    """Returns the conversation in turns; the results of a turn's calls are a turn of their own."""
     spelled: list[dict[str, Any]] = []
     for message in messages:
         match message:
@@ -256,7 +256,7 @@ def spell_contents(messages: Sequence[Message], signatures: Mapping[str, bytes])
 
 
 def _spell_calls(calls: Sequence[ProposedCall], signatures: Mapping[str, bytes]) -> Iterator[dict[str, Any]]:
-    """Yields calls with their signatures; the first of them has to have one."""
+    """Yields calls with their signatures; the first call has to have one."""
     for number, call in enumerate(calls):
         part: dict[str, Any] = {"function_call": {"name": call.name, "args": dict(call.arguments)}}
         signature = signatures.get(call.id, _FOREIGN if number == 0 else None)
@@ -270,7 +270,7 @@ def spell_tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def spell_choice(choice: Choice) -> dict[str, Any]:
-    """Returns a choice: which functions have to be called, or may be, of the same list."""
+    """Returns a choice as the service takes it: which functions of the list have to be called, or may be."""
     match choice:
         case None:
             return {"mode": "AUTO"}

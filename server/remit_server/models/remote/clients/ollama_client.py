@@ -1,4 +1,4 @@
-"""Ollama's own protocol, through its own library: the one that takes a window for the conversation (MOD-11)."""
+"""Ollama's own protocol, through its own library; only this protocol can set the conversation's window (MOD-11)."""
 # pyright: basic
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ from remit_server.models.remote.patience import Patience
 from remit_server.models.unreadable import well_formed
 
 MOST_CONTEXT = 32_768
-"""Of a model that reads more: memory for a conversation is taken when it is loaded. A model file may say more."""
+"""The largest window to ask for, because Ollama takes the memory for it when it loads the model. The model's file may
+say more."""
 
 KEEP_ALIVE = "30m"
-"""A person thinks longer than the five minutes after which Ollama unloads a model."""
+"""How long Ollama keeps the model loaded. Its default of five minutes is shorter than a person may think."""
 
 
 class OllamaClient:
-    """One address, one key. Retries are `patience`'s."""
+    """A client for one address and one key. `patience.py` retries requests."""
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library. Raises ImportError where it is not installed."""
+        """Imports the library. Raises ImportError if it is not installed."""
         import httpx
         import ollama
 
@@ -51,7 +52,7 @@ class OllamaClient:
         )
 
     async def describe(self, model: str) -> Served:
-        """Ask for the model's context: what is not asked for is cut off at 4,096 tokens without a word."""
+        """Ask for the model's window; unless a request names one, Ollama silently cuts it off at 4,096 tokens."""
         try:
             shown = await self._client.show(model)
         except self._ollama.ResponseError as error:
@@ -76,7 +77,7 @@ class OllamaClient:
             raise self._status(error, ask.model) from error
 
     async def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
-        """Ask for what stands in a gap; the model's own template places the two texts."""
+        """Ask for the text of a gap; the model's own template places the two texts."""
         wanted = {"temperature": ask.temperature, "num_ctx": self._window, "num_predict": ask.max_tokens}
         request = {
             "model": ask.model,
@@ -96,9 +97,9 @@ class OllamaClient:
             raise cannot or self._status(error, ask.model) from error
 
     async def _lines(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
-        """Yields the lines of an answer, not by the library's types: what servers send is not always of them (MOD-19).
+        """Yields the lines of an answer as JSON objects; not all that servers send fits the library's types (MOD-19).
 
-        Its reader also ends at an empty line.
+        The library's reader would also end at an empty line.
         """
         async with self._client._client.stream("POST", path, json=body) as response:  # noqa: SLF001
             if not response.is_success:
@@ -113,9 +114,9 @@ class OllamaClient:
     async def _answer(
         self, chunks: AsyncGenerator[Any], read: Callable[[Any], Iterator[Piece]]
     ) -> AsyncGenerator[Piece]:
-        """Yields the pieces, and the end last, whatever came behind it.
+        """Yields the pieces, and the end last, even if the server sent pieces after it.
 
-        Raises the library's `ResponseError` for what the server answers with an error.
+        Raises the library's `ResponseError` if the server answers with an error.
         """
         ended: Ended | None = None
         try:
@@ -155,7 +156,7 @@ class OllamaClient:
         return request
 
     def _pieces(self, chunk: Mapping[str, Any]) -> Iterator[Piece]:
-        """Yields what a line brings. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
+        """Yields the pieces of a line. No part of it is trusted to have the type that the protocol says (MOD-19)."""
         message = chunk.get("message")
         told = message if isinstance(message, dict) else {}
         if isinstance(thinking := told.get("thinking"), str) and thinking:
@@ -175,7 +176,7 @@ class OllamaClient:
             yield self._ended(chunk)
 
     def _ended(self, chunk: Mapping[str, Any]) -> Ended:
-        """Returns the end. Raises ModelFailed where the server has cut the conversation to make it fit."""
+        """Returns the end. Raises ModelFailed if the server has cut the conversation to make it fit."""
         prompt, completion = _whole(chunk.get("prompt_eval_count")), _whole(chunk.get("eval_count"))
         if self._window is not None and prompt >= self._window:
             why = f"its prompt fills all {self._window:,} tokens of the context, so the beginning was left out"
@@ -186,7 +187,7 @@ class OllamaClient:
 
     def _status(self, error: Any, model: str) -> Exception:
         said = self._service.words(str(error.error))
-        if error.status_code < 0:  # in the stream
+        if error.status_code < 0:  # the error came within the stream
             return self._service.broken_off(said)
         if error.status_code == 404:
             return self._unavailable(error, model)
@@ -203,7 +204,7 @@ class OllamaClient:
 
 
 def _spelled(call: object) -> tuple[str, str]:
-    """Returns a call's name, and its arguments as JSON: some servers give them as a text already."""
+    """Returns a call's name, and its arguments as JSON text; some servers already send them as text."""
     match call:
         case {"function": {"name": str(name), **more}}:
             given = more.get("arguments")
@@ -217,7 +218,7 @@ def _whole(value: object) -> int:
 
 
 def context_of(info: Mapping[str, Any], parameters: str) -> int | None:
-    """Returns the tokens that a conversation may have: as the model's file says, else as the model can, bounded."""
+    """Returns the window in tokens that the model's file states, or else the model's own up to `MOST_CONTEXT`."""
     for line in parameters.splitlines():
         match line.split():
             case ["num_ctx", number] if number.isdecimal():

@@ -1,5 +1,5 @@
-"""An answer in OpenAI's protocol, read as other people's servers really send it (MOD-19); and what stands at a cursor,
-asked of such a server: by `/infill` or by a `suffix` (LSP-12).
+"""Reads an answer in OpenAI's protocol as servers really send it (MOD-19), and asks such a server for the text at a
+cursor, by `/infill` or by a `suffix` (LSP-12).
 """
 # pyright: basic
 
@@ -23,15 +23,15 @@ from remit_server.models.unreadable import unreadable, well_formed
 
 @dataclass(slots=True)
 class _Call:
-    """A call as it comes in: its arguments in parts."""
+    """A call as it arrives, with its arguments in parts."""
 
     id: str = ""
     name: str = ""
     arguments: str = ""
 
     def is_another(self, part: Any, name: str, arguments: str) -> bool:
-        """Returns whether a part begins another call, though some servers give all of them the same index: it has
-        another id, or a name though the arguments are whole."""
+        """Returns whether a part begins another call: it has another id, or it has a name although this call's
+        arguments are complete. The index does not tell, as some servers give all calls the same one."""
         if self.id and isinstance(part.id, str) and part.id:
             return part.id != self.id
         return bool(name and self.name and (arguments or name != self.name)) and _is_whole(self.arguments)
@@ -55,7 +55,7 @@ def _progress(told: Any) -> PromptRead | None:
 
 @dataclass(slots=True)
 class Heard:
-    """What has come of an answer. Nothing of it is taken to have the type that the protocol gives it (MOD-19)."""
+    """What has arrived of an answer. No part of it is trusted to have the type that the protocol says (MOD-19)."""
 
     calls: list[_Call] = field(default_factory=list[_Call])
     at: dict[int, _Call] = field(default_factory=dict[int, _Call])
@@ -64,7 +64,7 @@ class Heard:
     reason: str | None = None
 
     def pieces(self, chunk: Any) -> Iterator[Piece]:
-        """Yields what a chunk brings, but for calls, which are whole only at the end."""
+        """Yields the pieces of a chunk except calls, which are complete only at the end."""
         self.usage = getattr(chunk, "usage", None) or self.usage
         if (read := _progress(getattr(chunk, "prompt_progress", None))) is not None:
             yield read
@@ -85,7 +85,7 @@ class Heard:
             self._take(part)
 
     def _content(self, content: Any) -> Iterator[Piece]:
-        """Yields a text, or a list of parts: of texts, and of thinking that is made of such again."""
+        """Yields the pieces of a content: a text, or a list of parts, which are texts or thinking made of texts."""
         if isinstance(content, str) and content:
             yield from self.aloud.feed(well_formed(content))
         for part in content if isinstance(content, list) else ():
@@ -106,14 +106,14 @@ class Heard:
             call = self.at[index] = _Call()
             self.calls.append(call)
         call.id = call.id or (part.id if isinstance(part.id, str) else "")
-        # Some servers name it in every part.
+        # Some servers repeat the name in every part.
         call.name = name if name.startswith(call.name) else call.name if name == call.name else call.name + name
         call.arguments += arguments
 
     def finish(self, *, done: bool) -> Iterator[Piece]:
         """Yields the calls, and the end; `done` is whether the server said that the stream is over.
 
-        Raises ModelFailed where it was cut, and where a filter took the rest of the answer.
+        Raises ModelFailed if the stream was cut off, or if a filter removed the rest of the answer.
         """
         yield from self.aloud.finish()
         if self.reason is None and not done:
@@ -147,26 +147,26 @@ def _texts(part: Any) -> Iterator[str]:
 
 
 def told_error(error: Any) -> str:
-    """Returns the service's own words; the library's have the status among them, which is no count of tokens."""
+    """Returns the service's own message; the library's has the status in it, which could pass for a count of tokens."""
     return told_body(error.body) or str(error.message)
 
 
 def text_at(value: Any, name: str) -> str:
-    """Returns a text, an object as JSON; nothing where it is neither."""
+    """Returns the attribute `name` if it is a text, or as JSON if it is an object, or else an empty string."""
     found = getattr(value, name, None)
     return found if isinstance(found, str) else json.dumps(found) if isinstance(found, dict) else ""
 
 
 def counted_at(value: Any, name: str) -> int:
-    """Returns a count; zero where it is not there, or none."""
+    """Returns the attribute `name` if it is a positive count, or else zero."""
     found = getattr(value, name, None)
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
 
 
 def read_call(name: str, arguments: str) -> ProposedCall:
-    """Returns a call; one whose arguments are no JSON object is passed on as unreadable, for the model to correct.
+    """Returns a call, or an unreadable call, for the model to correct, if the arguments are no JSON object.
 
-    An object within a JSON string is one: some servers spell once more what the model spelled.
+    An object within a JSON string is accepted, because some servers encode the model's arguments once more.
     """
     try:
         value = json.loads(arguments or "{}")
@@ -179,11 +179,11 @@ def read_call(name: str, arguments: str) -> ProposedCall:
 
 
 _FILLS = "insert"
-"""The word for it in a model's `capabilities`, as Ollama has it."""
+"""The word for filling gaps in a model's `capabilities`, as Ollama has it."""
 
 
 def fills_gaps(row: Mapping[str, object]) -> bool | None:
-    """Returns whether a row of the list of models says that it fills gaps; None where it says nothing of it."""
+    """Returns whether a row of the list of models says that the model fills gaps, or None if it does not tell."""
     match row.get("capabilities"):
         case list() as listed:
             return _FILLS in listed
@@ -194,7 +194,7 @@ def fills_gaps(row: Mapping[str, object]) -> bool | None:
 
 
 def gap_request(ask: GapAsk, base_url: str) -> tuple[str, dict[str, object]]:
-    """Returns the address and the body of a request; llama.cpp has its own one beside the `/v1` of the protocol."""
+    """Returns the address and the body of a request for a gap; llama.cpp has an address of its own beside `/v1`."""
     common = {"stream": True, "temperature": ask.temperature or 0.0}
     gap = ask.gap
     if ask.filling is Filling.INFILL:
@@ -206,7 +206,7 @@ def gap_request(ask: GapAsk, base_url: str) -> tuple[str, dict[str, object]]:
 
 
 async def read_gap(chunks: AsyncIterator[object]) -> AsyncGenerator[Piece]:
-    """Yields the text of an answer in either form, then its end. Raises ModelFailed where the stream was cut."""
+    """Yields the text of an answer in either form, then its end. Raises ModelFailed if the stream was cut off."""
     ended: Ended | None = None
     async for chunk in chunks:
         match chunk:

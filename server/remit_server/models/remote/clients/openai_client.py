@@ -33,11 +33,11 @@ from remit_server.models.tool_words import shown_parameters
 
 _DESCRIBE_S = 10.0
 _CUT = re.compile(r"does not match the expected [\w-]+ format")
-"""What llama-server ends a stream with that reached its token limit within a schema."""
+"""The error with which llama-server ends a stream that reached its token limit within a schema."""
 _READ = re.compile(r": keepalive (\d{1,9})/(\d{1,9})")
-"""What mlx_lm's server writes between events while it reads a prompt."""
+"""The comment that mlx_lm's server writes between events while it reads a prompt."""
 _OLLAMA_WINDOW = 4_096
-"""What Ollama reads of a conversation over this protocol, which cannot ask for more; the rest it cuts off silently."""
+"""The tokens that Ollama reads over this protocol, which cannot ask for more; Ollama silently cuts off the rest."""
 
 
 _NOT_THERE = 404
@@ -54,8 +54,8 @@ _CAN_BE_LEFT_OUT = (
 
 
 def _marked_stream(openai: Any, chunk: Any) -> Any:
-    """Returns the library's stream with what it drops: whether the server said that it is over, and comments that tell
-    how much of the prompt it has read."""
+    """Returns the library's stream class with what that drops: whether the server said that the stream is over, and the
+    comments that tell how much of the prompt was read."""
     from openai._streaming import ServerSentEvent, SSEDecoder
 
     class Telling(SSEDecoder):
@@ -82,10 +82,10 @@ def _marked_stream(openai: Any, chunk: Any) -> Any:
 
 
 class OpenAIClient:
-    """One address, one key. Retries are `patience`'s, not the library's."""
+    """A client for one address and one key. `patience.py` retries requests, and the library does not."""
 
     def __init__(self, reference: RemoteReference, patience: Patience, key: str | None) -> None:
-        """Imports the library, which takes a second. Raises ImportError where it is not installed."""
+        """Imports the library, which takes a second. Raises ImportError if it is not installed."""
         import httpx2
         import openai
         from openai.types.chat import ChatCompletionChunk
@@ -108,14 +108,14 @@ class OpenAIClient:
         )
 
     async def describe(self, model: str) -> Served:
-        """Ask for the list of models: whom they belong to tells the engine."""
+        """Ask for the list of models; the owner of a model tells the engine."""
         try:
             found = [each.model_dump() async for each in self._client.models.list(timeout=_DESCRIBE_S)]
         except self._openai.NotFoundError:
             return Served("openai" if self._own else "other", None, self._named(model, ()))
         except self._openai.APIError as error:
             raise self._unavailable(error) from error
-        except ValueError:  # mlx_lm's server sends nothing where this machine has no folder for models of the hub
+        except ValueError:  # mlx_lm's server sends an empty answer if its machine has no folder for models of the hub
             return Served("mlx_lm", None, model or STARTED_WITH)
         if not model and len(found) > 1 and all(_engine_of(each, model) == "mlx_lm" for each in found):
             model = STARTED_WITH
@@ -129,7 +129,7 @@ class OpenAIClient:
         return Served(engine, _window_of(row), model, _weights_of(row), fills_gaps(row), other)
 
     def _named(self, model: str, listed: Sequence[str]) -> str:
-        """Returns the model that is asked, the only one of a server where none was named. Raises ModelUnavailable."""
+        """Returns the model to ask: the server's only model if none was named. Raises ModelUnavailable."""
         if model or len(listed) == 1:
             return model or listed[0]
         has = f"it has {', '.join(listed[:10])}" if listed else "it lists none"
@@ -152,7 +152,7 @@ class OpenAIClient:
             yield Ended("length")
 
     async def _begin(self, ask: Ask) -> Any:
-        """Sends the request; a field that the server does not take is left out, once and from then on."""
+        """Sends the request; if the server refuses a field, repeats it without that field, now and from then on."""
         while True:
             body = {name: value for name, value in self._request(ask).items() if name not in self._left_out}
             if self._any_tool and "tool_choice" in body:
@@ -171,8 +171,8 @@ class OpenAIClient:
                     raise
 
     def _reserve_less(self, said: str) -> bool:
-        """Remembers the window that a server has just told of: what is reserved for an answer counts there, and may be
-        all that does not fit. False where that is known, or would not help."""
+        """Remembers the window that a server names in an error, so that less is reserved for the answer: the reserve
+        counts towards the window there. Returns False if the window is known already, or less would not help."""
         window, tokens = numbers_in(said) if TOO_LONG.search(said) else (0, 0)
         if not window or self._window == window or tokens + answer_share(window) > window:
             return False
@@ -180,7 +180,7 @@ class OpenAIClient:
         return True
 
     def _leave_out(self, body: Mapping[str, Any], said: str) -> bool:
-        """Remembers what the server does not take of this request, by its own words; false where that helps nothing."""
+        """Remembers which field of the request the server's error refuses. Returns False if it names none."""
         if "tool_choice" in said and isinstance(body.get("tool_choice"), dict) and not self._any_tool:
             self._any_tool = True
             return True
@@ -190,7 +190,7 @@ class OpenAIClient:
         return named is not None
 
     async def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
-        """Ask for what stands in a gap, and stream it."""
+        """Ask for the text of a gap, and stream it."""
         path, body = gap_request(ask, str(self._client.base_url))
         try:
             answer = await self._client.post(
@@ -235,12 +235,12 @@ class OpenAIClient:
         return request
 
     def _failure(self, error: Any) -> Exception:
-        """Returns what an error of the library's means."""
+        """Returns the exception to raise for an error of the library's."""
         if isinstance(error, self._openai.APIStatusError):
             return self._status(error)
         if isinstance(error, self._openai.APITimeoutError | self._openai.APIConnectionError):
             return not_reached(error)
-        # It came as a part of the stream, or the stream was cut.
+        # The error came as a part of the stream, or the stream was cut off.
         said = self._service.words(str(error))
         if TOO_LONG.search(said):
             return self._service.too_long(said, *numbers_in(said))
@@ -304,7 +304,7 @@ def spell_tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def spell_choice(choice: Choice, tools: Sequence[ToolSpec]) -> Any:
-    """Returns a choice; None where any tool may be called, or none."""
+    """Returns a choice as chat completions take it, or None if the model may call any tool or none."""
     match choice:
         case None:
             return None
@@ -322,7 +322,7 @@ def spell_choice(choice: Choice, tools: Sequence[ToolSpec]) -> Any:
 
 
 def answer_share(window: int) -> int:
-    """Returns the tokens of a window that an answer may take where the server wants them to fit beside the prompt."""
+    """Returns the tokens to reserve for an answer if the server wants prompt and reserve to fit the window together."""
     return window // 4
 
 

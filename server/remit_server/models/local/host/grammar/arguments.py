@@ -1,4 +1,4 @@
-"""The grammar of a call's arguments in a dialect, of parts in llguidance's Lark dialect (MOD-03)."""
+"""The grammar of a call's arguments in a dialect, as rules in llguidance's Lark dialect (MOD-03)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Spelling:
         return tuple(self.tokens.get(part, part) for part in parts if part)
 
     def literal(self, text: str) -> str:
-        """Returns the text as an expression; an empty one where there is none."""
+        """Returns the text as an expression, which is an empty literal if there is no text."""
         return literal(self.pieces(text)) or '""'
 
 
@@ -46,8 +46,8 @@ def literal(pieces: Sequence[Piece]) -> str:
 
 
 def text_without(banned: Sequence[str], least: str = "+") -> str:
-    """Returns the expression of text that spells none of `banned`: as plain text they have no effect, and must not
-    seem to.
+    """Returns the expression of text that spells none of `banned`, because in plain text those have no effect and must
+    not seem to have one.
     """
     every = f"/{ANYTHING}{least}/"
     alternatives = "|".join(escaped(each) for each in banned if each)
@@ -60,8 +60,8 @@ def escaped(text: str) -> str:
 
 
 def joined(name: str, items: Sequence[tuple[str, bool]], separator: str) -> list[str]:
-    """Returns rules of a sequence in order, `name` being its first: `items` are expressions, and whether each has to
-    be there; what is there is separated.
+    """Returns the rules of a sequence, the first of them named `name`. `items` are its expressions in order, and
+    whether each is required; `separator` stands between those that are there.
     """
     count = len(items)
     rules = [f'{name}_more_{count}: ""']
@@ -80,12 +80,13 @@ def joined(name: str, items: Sequence[tuple[str, bool]], separator: str) -> list
 
 
 _WIDEST_REPETITION = 4_000
-"""Longer strings get no bound in the grammar: counting them costs more than it holds; the tool checks them."""
+"""The longest string with a bound in the grammar: counting longer ones costs more than it is worth, and the tool checks
+them anyway."""
 
 
 @dataclass(slots=True)
 class ArgumentRules:
-    """Writes the rules of arguments; `lines` are those so far. One string of `longest` or more has no bound."""
+    """Writes the rules of arguments; `lines` are the rules so far. A string of `longest` or more has no bound."""
 
     spelling: Spelling
     longest: int
@@ -153,7 +154,7 @@ class ArgumentRules:
         return f"{self._add(rule, self._json(schema, JsonObject()))} {closing}"
 
     def _raw(self, rule: str, schema: Schema, closing: str) -> str:
-        """Returns the expression of a string as it is, and what closes it."""
+        """Returns the expression of a string without escapes, followed by what closes the string."""
         pieces = self.spelling.pieces(closing)
         least, most = _bounds(schema, self.longest)
         if isinstance(pieces[0], int):
@@ -193,7 +194,7 @@ class ArgumentRules:
 
 
 def _properties(schema: Schema) -> list[tuple[str, Schema, bool]]:
-    """Returns each argument's name, schema, and whether it has to be there, in the schema's order."""
+    """Returns each argument's name, schema, and whether it is required, in the schema's order."""
     properties = cast("Mapping[str, Schema]", schema.get("properties") or {})
     required = cast("list[str]", schema.get("required") or [])
     return [(key, value, key in required) for key, value in properties.items()]

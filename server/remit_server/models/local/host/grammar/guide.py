@@ -34,9 +34,9 @@ class Guide:
             self._closer.set_limit(max_tokens)
 
     def allowed(self) -> bytes | None:
-        """Returns one bit per token allowed next, or None: only the end.
+        """Returns one bit per token allowed next, or None if only the end is allowed.
 
-        Raises GrammarError where the matcher ran out of its limits.
+        Raises GrammarError if the matcher reached its limits.
         """
         if self._over():
             return None
@@ -56,11 +56,11 @@ class Guide:
         return self._closer is not None or int.from_bytes(allowed).bit_count() > 4 * len(allowed)
 
     def fits(self, tokens: Sequence[int]) -> int:
-        """Returns how many of these tokens might come next; none of a JSON value's, as in `accept_forced`."""
+        """Returns how many of these tokens might come next; 0 for a JSON value, for the reason in `accept_forced`."""
         return 0 if self._closer is not None or self._over() else int(self._matcher.validate_tokens(list(tokens)))
 
     def accept(self, token: int) -> None:
-        """Accepts one generated token. Raises GrammarError where it was not allowed, or the matcher's limits are
+        """Accepts one generated token. Raises GrammarError if the token was not allowed, or the matcher's limits are
         reached.
         """
         if self._ended or token in self._end_tokens:
@@ -126,7 +126,7 @@ class Unguided:
         return True
 
     def fits(self, tokens: Sequence[int]) -> int:
-        """Returns the number of them: any token may come next."""
+        """Returns the number of tokens, because any token may come next."""
         return len(tokens)
 
     def accept(self, token: int) -> None:
@@ -139,10 +139,10 @@ class Unguided:
 
 
 class AnswerReader:
-    """Holds back a value of a schema until it is complete and valid: sent text cannot be withdrawn."""
+    """Holds back a value of a schema until it is complete and valid, because sent text cannot be withdrawn."""
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
-        """Raises GrammarError for a schema that could not be guided: both ways accept the same schemas."""
+        """Raises GrammarError for a schema that could not be guided, so that both ways accept the same schemas."""
         try:
             self._schema = write_out(schema, strict=True)
         except SchemaError as error:
@@ -155,13 +155,13 @@ class AnswerReader:
         yield from ()
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Yields the value's text. Raises GrammarError where it is no value of the schema."""
+        """Yields the value's text. Raises GrammarError if it is no value of the schema."""
         del cut  # a value that was cut off is refused before it gets here
         yield check_answer(self._held, self._schema)
 
 
 def check_answer(text: str, schema: Mapping[str, JsonValue]) -> str:
-    """Returns the JSON of an answer, which may stand in a fence. Raises GrammarError where it breaks the schema."""
+    """Returns the JSON of an answer, which may stand in a fence. Raises GrammarError if it breaks the schema."""
     from jsonschema import Draft202012Validator
     from referencing import Registry
 

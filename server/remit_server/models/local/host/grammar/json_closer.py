@@ -1,4 +1,4 @@
-"""Closes a JSON value while tokens are left: an incomplete value is useless (MOD-06)."""
+"""Closes a JSON value while tokens are left, because an incomplete value is useless (MOD-06)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _size(schema: JsonValue) -> int:
 
 
 def _scalar_size(schema: Schema) -> int:
-    """Returns a scalar's size: a string with a pattern in full, at two tokens per character; of others the least."""
+    """Returns a scalar's size: a string with a pattern in full, at two tokens per character; else the least."""
     if "pattern" in schema or "format" in schema:
         return 2 * number_of(schema, "maxLength") + 4
     return number_of(schema, "minLength") + 24
@@ -60,7 +60,7 @@ def _list(schema: Schema, key: str) -> list[JsonValue]:
 
 
 class JsonCloser:
-    """Tracks a JSON value token by token. When few are left, it allows only those that close the value soonest."""
+    """Tracks a JSON value token by token. When few tokens are left, allows only those that close the value soonest."""
 
     def __init__(self, tokenizer: LLTokenizer, needed: int) -> None:
         """Reserves `needed` tokens for closing, see `room_needed`."""

@@ -15,7 +15,7 @@ Schema = dict[str, JsonValue]
 MOST_NODES = 20_000
 MOST_NESTED = 40
 REPEATS = (3, 2, 1, 0)
-"""The number of times that a definition may be nested in itself; fewer where the schema would become too large."""
+"""The number of times that a definition may be nested in itself; fewer if the schema would become too large."""
 
 SUBSCHEMAS: tuple[str, ...] = ("items", "additionalProperties")
 SCHEMA_LISTS: tuple[str, ...] = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -139,7 +139,7 @@ def _resolve_reference(root: Mapping[str, JsonValue], reference: str) -> JsonVal
 
 
 def _modernise(node: Schema) -> Schema:
-    """Returns a node in the spelling of draft 2020-12, without keywords that say nothing."""
+    """Returns a node in the spelling of draft 2020-12, without keywords that have no effect."""
     result = dict(node)
     if isinstance(items := result.get("items"), list):
         result["prefixItems"] = items
@@ -159,7 +159,7 @@ def _modernise(node: Schema) -> Schema:
 
 
 def _check_exclusive(alternatives: JsonValue) -> None:
-    """Raises SchemaError where a value could satisfy two alternatives: a grammar cannot exclude that."""
+    """Raises SchemaError if a value could satisfy two alternatives, because a grammar cannot exclude that."""
     assert isinstance(alternatives, list)
     for left, right in combinations(alternatives, 2):
         if isinstance(left, dict) and isinstance(right, dict) and not _is_exclusive(left, right):
@@ -246,7 +246,7 @@ _BY_KEYWORD = {
 
 
 def kinds_of(schema: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Returns the types that a schema names or its keywords imply; none where it has neither."""
+    """Returns the types that a schema names or its keywords imply; none if it has neither."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return (kind,)

@@ -29,7 +29,8 @@ _COMBINED = ("allOf", "anyOf", "oneOf")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limit of strings that state none; `matched`: that of strings with a pattern or format, whatever they state.
+    """The limit of strings that state none; `matched`: the limit of strings with a pattern or format, even if they
+    state a larger one.
 
     A string that has to match cannot be closed at any point, so it needs a length within which it ends.
     """
@@ -84,7 +85,7 @@ def bound_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
 
 
 def _bound_combination(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
-    """Bounds alternatives that stand alone each; schemas that apply together are only closed."""
+    """Bounds each of several alternatives that stand alone; only closes objects of schemas that apply together."""
     alone = len(schema) == 1 and "allOf" not in schema
     if alone:
         return {key: _bound_inside(key, value, bounds) for key, value in schema.items()}
@@ -159,7 +160,7 @@ def _bound_part(part: JsonValue, bounds: Bounds) -> JsonValue:
 
 
 def number_of(schema: Schema, key: str) -> int:
-    """Returns the number under a key, 0 where there is none."""
+    """Returns the number under a key, or 0 if there is none."""
     value = schema.get(key, 0)
     return int(value) if isinstance(value, int | float) else 0
 

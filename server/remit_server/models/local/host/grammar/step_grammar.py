@@ -44,7 +44,7 @@ _MOST_COMPILED = 16
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """The paths that a tool's named arguments are limited to, in addition to its schema; None: to no path."""
+    """The paths that a tool's named arguments are limited to, in addition to its schema; None means no limit."""
 
     paths: tuple[str, ...] | None = None
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -77,12 +77,12 @@ def intent_grammar(
 ) -> str:
     """Returns the grammar of one step in llguidance's Lark dialect; strings without a bound get `longest` characters.
 
-    An intent without tools may be declared, and nothing else then; a tool without a possible path is left out. Without
-    intents a step is text.
+    An intent without tools may be declared, but no call can follow it; a tool without a possible path is left out.
+    Without intents a step is text.
     """
     dialect = spelling.dialect
     thought = [] if thinking is None else [thinking.markers.open, thinking.markers.close]
-    # Without its last character a marker is still none, and what looks like a broken one is not written either.
+    # The markers are banned without their last character, so that text that looks like a broken marker is banned too.
     plain_text = text_without([dialect.marker[:-1], dialect.end[:-1], *thought] if intents else thought)
     if not intents:
         return "\n".join([*_thinking_rules(thinking), *_answer(spelling, "body"), f"TEXT: {plain_text}"]) + "\n"
@@ -114,7 +114,7 @@ def intent_grammar(
 def answer_schema(schema: Mapping[str, JsonValue], bounds: Bounds) -> Schema:
     """Returns the schema of one JSON value, normalised and bounded.
 
-    Raises GrammarError for what a grammar cannot express: nothing checks an answer again.
+    Raises GrammarError for what a grammar cannot express, because nothing checks an answer again.
     """
     try:
         return bound_schema(write_out(schema, strict=True), bounds)
@@ -128,7 +128,7 @@ def answer_grammar(schema: Schema) -> str:
 
 
 def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | None:
-    """Returns a tool's argument schema; None where no path satisfies both its schema and `paths`."""
+    """Returns a tool's argument schema, or None if no path satisfies both its schema and `paths`."""
     try:
         schema = write_out(tool.parameters, strict=False)
         names = paths.arguments.get(tool.name)
@@ -216,9 +216,9 @@ class Grammars:
         return self._matcher(self._text((intents, longest, paths, thinking, work_items)))
 
     def answer(self, schema: Mapping[str, JsonValue], longest: int, matched: int) -> tuple[str, LLMatcher, JsonCloser]:
-        """Returns a new matcher of one JSON value, the key for `used`, and what closes the value in time.
+        """Returns a new matcher of one JSON value, the key for `used`, and the closer that ends the value in time.
 
-        Strings get `longest` characters, those with a pattern or format `matched` where that suffices. Raises
+        Strings get `longest` characters, those with a pattern or format `matched` if that suffices. Raises
         GrammarError.
         """
         try:
@@ -230,7 +230,7 @@ class Grammars:
         return *self._matcher(answer_grammar(written)), JsonCloser(self._tokenizer, room_needed(written))
 
     def _text(self, wanted: _Offer) -> str:
-        """Returns the grammar of the offer, from a cache where possible: rendering takes longer."""
+        """Returns the grammar of the offer, from a cache if possible, because rendering takes longer."""
         intents, longest, paths, thinking, work_items = wanted
         for rendered, text in self._rendered:
             if rendered == wanted:

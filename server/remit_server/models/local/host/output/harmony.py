@@ -1,6 +1,6 @@
-"""Reads Harmony: messages with a channel each, of which one is thinking, and a call is one to a function (MOD-04).
+"""Reads Harmony: each message has a channel, one channel is thinking, and a call is a message to a function (MOD-04).
 
-Only the calls that end the answer count, and only where the messages before them leave no quotation open (MOD-14).
+Only the calls that end the answer count, and only if the messages before them leave no quotation open (MOD-14).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class HarmonyReader:
             self._last.found.append(Unreadable(body[:MOST_SHOWN], str(error)))
 
     def _place(self) -> Place:
-        """Returns what a call is here. What is said before one in a channel of its own needs no end of a line."""
+        """Returns what a call is here. Text before it need not end its line, unless text came in the final channel."""
         self._starts += 1
         place = place_of(self._said) if self._starts <= MOST_STARTS else "quoted"
         return "call" if place == "inline" and not self._final else place
@@ -125,7 +125,7 @@ class HarmonyReader:
         yield from self._say(text)
 
     def _say(self, text: str) -> Iterator[str]:
-        """Yields text, with the calls before it: they were quoted."""
+        """Yields text, after the text of any calls before it, which were quoted because text follows them."""
         if not text:
             return
         if self._last is not None and text.strip():

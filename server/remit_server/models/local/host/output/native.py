@@ -1,9 +1,10 @@
 """Reads a growing text: plain text, calls in the formats of the model, and unreadable ones (MOD-04).
 
-What calls stand between, and how they are read, the table of dialects says, else mlx-lm's parsers. Those are lenient:
-they drop what they do not understand. A call without one of its arguments, or with one cut short, is a different
-call; so theirs is accepted only where its whole text has the format's shape, and all of it was parsed. A call counts
-only where MOD-14 lets one stand: at the end of the answer, on a line of its own and unquoted.
+The table of dialects says which markers enclose calls and how calls are read; other formats are read by mlx-lm's
+parsers. Those are lenient: they drop what they do not understand. But a call without one of its arguments, or with one
+cut short, is a different call. So a call that they read is accepted only if its whole text has the format's shape and
+all of it was parsed. A call counts only where MOD-14 allows one: at the end of the answer, on a line of its own and
+unquoted.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from remit_server.models.local.host.output.output_reader import (
 )
 
 Parse = Callable[[str, Sequence[Mapping[str, JsonValue]]], object]
-"""A parser of mlx-lm: takes the descriptions of the tools too, and may raise anything."""
+"""A parser of mlx-lm: takes a call's text and the descriptions of the tools, and may raise anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFormat:
     """The markers of calls and their reader, which raises UnreadableCall. Without `close` a call ends with the text.
 
-    With `only_first` what stands after other text is no call. `left_over` may stand after a call, and means nothing.
+    With `only_first`, a marker after other text begins no call. `left_over` may stand after a call, and means nothing.
     """
 
     name: str
@@ -56,23 +57,23 @@ class ToolFormat:
 
 
 def held_format(dialect: Dialect) -> ToolFormat:
-    """Returns the only way in which a grammar lets a model of a dialect spell a call."""
+    """Returns the only format in which a grammar lets a model of a dialect spell a call."""
     read = partial(read_calls, dialect)
     return ToolFormat(dialect.name, dialect.marker, dialect.end, read, only_first=not dialect.several)
 
 
 def dialect_formats(dialect: Dialect) -> tuple[ToolFormat, ...]:
-    """Returns the ways in which models of a dialect spell calls, and Remit's own, which some fall into."""
+    """Returns the formats in which models of a dialect spell calls, and Remit's own, which some models fall back to."""
     row = held_format(dialect)
     match dialect:
         case _ if dialect is LLAMA:
-            # The smaller ones put the kind before the name, or leave out white space.
+            # The smaller models put the kind before the name, or leave out white space.
             opens = ('{"name"', '{"type": "function", "name"', "<|python_tag|>{")
             return tuple(
                 ToolFormat(row.name, open_, "", partial(_read_llama, open_), only_first=True) for open_ in opens
             )
         case _ if dialect is QWEN_XML:
-            # Qwen3-Coder leaves out the outer marker at times.
+            # Qwen3-Coder sometimes leaves out the outer marker.
             bare = ToolFormat(row.name, "<function=", "</function>", _read_bare_function, left_over=row.close)
             return row, bare
         case _ if dialect.marker == COMPACT.marker:
@@ -119,7 +120,7 @@ _SHAPES: Mapping[str, tuple[str, str]] = {
 """The shape of a format's whole text, and the tag that occurs once per argument (`kimi_k2`: once per call)."""
 
 FOREIGN: frozenset[str] = frozenset(_SHAPES)
-"""The formats outside the table that are read. For a model with any other, only Remit's own is."""
+"""The formats outside the table that are read. For a model with any other, only its dialect's formats are read."""
 
 
 def _read_foreign(name: str, parse: Parse, text: str, schemas: Schemas) -> tuple[ReadCall, ...]:
@@ -145,7 +146,7 @@ _JSON = re.compile(r"\s*(?:\{|\[\{)")
 
 
 class NativeReader:
-    """Splits text that arrives in pieces; it reports what it cannot read, and uses nothing of it."""
+    """Splits text that arrives in pieces; reports a call that it cannot read, and uses no part of it."""
 
     def __init__(self, formats: Sequence[ToolFormat], schemas: Schemas) -> None:
         self._formats = formats
@@ -177,7 +178,7 @@ class NativeReader:
             yield rest
         elif format_ is not None and not cut:
             yield from self._end_open(last, format_, rest)
-        elif rest.strip() and not cut:  # it began as a marker, and is none
+        elif rest.strip() and not cut:  # the rest begins like a marker, and is none
             yield last.text + rest
         else:
             last.text += "" if cut else rest
@@ -202,7 +203,7 @@ class NativeReader:
         return text
 
     def _named(self, text: str) -> str:
-        """Takes a marker that is only named as text, with one that stands right behind it: it is within the first."""
+        """Takes a marker that is only mentioned as text, and a marker right after it, which belongs to the first."""
         self._said += text
         rest = self._held.lstrip()
         inner = next((each.open for each in self._formats if rest.startswith(each.open)), None)
@@ -228,7 +229,7 @@ class NativeReader:
         return False
 
     def _end_open(self, last: LastCalls, format_: ToolFormat, rest: str) -> Iterator[str | ReadCall | Unreadable]:
-        """Yields the calls of which the last has no closing marker."""
+        """Yields the calls, the last of which has no closing marker."""
         last.text += format_.open + rest
         if format_.close:
             last.found.append(Unreadable(rest[:MOST_SHOWN], f"the answer ends before `{format_.close}`"))
@@ -241,13 +242,13 @@ class NativeReader:
             yield last.text
 
     def _step(self) -> str | None:
-        """Reads on; returns text to pass on, which may be none, and None where more has to come first."""
+        """Reads on; returns text to pass on, which may be empty, or None if more text has to come first."""
         if self._last is None:
             return self._take_text()
         return self._go_on(self._last) if self._format is None else self._take_call(self._last, self._format)
 
     def _take_text(self) -> str | None:
-        """Takes text that is no call; where one begins, it is opened."""
+        """Takes text that is no call; if a call begins, opens it."""
         at, format_ = self._first_marker()
         if format_ is None:
             at = len(self._held) - max(partial_marker_length(self._held, each.open) for each in self._formats)
@@ -278,7 +279,7 @@ class NativeReader:
         body = self._take_body(format_)
         if body is None:
             return None
-        if last.place != "call" and not last.found and format_.open in body:  # the marker is only named
+        if last.place != "call" and not last.found and format_.open in body:  # the marker is only mentioned
             text, self._held = format_.open, f"{body}{format_.close}{self._held}"
             self._format, self._last = None, None
             return self._named(text)
@@ -297,7 +298,7 @@ class NativeReader:
             return [Unreadable(body[:MOST_SHOWN], str(error))]
 
     def _go_on(self, last: LastCalls) -> str | None:
-        """Looks at what follows a call: another one, or text, with which it was quoted."""
+        """Checks what follows a call: another call, or text, which means that the call was quoted."""
         rest = self._held.lstrip()
         begun = len(self._held) - len(rest)
         if self._left_over and rest.startswith(self._left_over):
@@ -316,7 +317,7 @@ class NativeReader:
         return last.text
 
     def _take_body(self, format_: ToolFormat) -> str | None:
-        """Removes and returns the text before the next closing marker; None where there is none yet."""
+        """Removes and returns the text before the next closing marker, or returns None if there is none yet."""
         if not format_.close:
             return None
         while (end := self._held.find(format_.close, self._searched)) >= 0:

@@ -1,7 +1,7 @@
 """Reads a model's output piece by piece: its thinking, its text, its calls (MOD-04).
 
-Everything between the markers of thinking is thinking: a call spelled there is not a call. Calls are held until it is
-certain that they end an answer: any other were quoted (MOD-14).
+Everything between the markers of thinking is thinking: a call spelled there is not a call. Calls are held back until it
+is certain that they end the answer, because any others were quoted (MOD-14).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class JsonStrings:
     escaped: bool = False
 
     def reach(self, text: str, end: int) -> bool:
-        """Returns whether a place is inside a string; it must not lie before one that was asked about."""
+        """Returns whether the place `end` is inside a string; it must not lie before a place that was asked about."""
         for character in text[self.at : end]:
             if self.escaped:
                 self.escaped = False
@@ -57,7 +57,7 @@ class ThinkMarkers:
         return prompt.rstrip().endswith(self.open)
 
     def close_thinking(self, prompt: str) -> str:
-        """Returns the prompt with the thinking closed that a template opened, where none is wanted."""
+        """Returns the prompt with thinking closed if the template opened it, for a model that is not to think."""
         return f"{prompt.rstrip()}\n\n{self.close}\n\n" if self.is_opened_by(prompt) else prompt
 
 
@@ -123,7 +123,7 @@ class ThoughtReader:
 MOST_SHOWN = 2000
 """The most characters of an unreadable call that are passed on."""
 MOST_STARTS = 16
-"""Places of an answer at which calls are looked for; an answer with more of them is about calls."""
+"""The most places of an answer that are tried as the start of calls; an answer with more of them is about calls."""
 _INLINE = "a call begins a line of its own; this one stands in a sentence, and nothing was run"
 
 
@@ -137,14 +137,15 @@ class Unreadable:
 
 @dataclass(slots=True)
 class LastCalls:
-    """Calls in a row, with all of their text, and what they can be where the first of them stands."""
+    """Calls in a row with their whole text, and what a call is at the place of the first one."""
 
     place: Place
     text: str = ""
     found: list[ReadCall | Unreadable] = field(default_factory=list[ReadCall | Unreadable])
 
     def end(self) -> Iterator[str | ReadCall | Unreadable]:
-        """Yields what they are at the end of an answer. A whole call in a sentence is neither run nor passed over."""
+        """Yields the calls at the end of an answer, or their text if they were quoted. A complete call in a sentence
+        becomes an unreadable one, so that it is neither run nor ignored."""
         if self.place == "call":
             yield from self.found
         elif self.place == "inline" and self.found and all(isinstance(each, ReadCall) for each in self.found):
@@ -157,7 +158,7 @@ Part = str | ReadCall | Unreadable | Thought
 
 
 class Reader(Protocol):
-    """Splits an answer. Both methods may raise where the answer cannot be used."""
+    """Splits an answer. Both methods may raise if the answer cannot be used."""
 
     def feed(self, piece: str) -> Iterator[Part]:
         """Adds text; yields what is certain."""
@@ -176,14 +177,14 @@ class Verbatim:
         yield piece
 
     def finish(self, *, cut: bool) -> Iterator[str]:
-        """Yields nothing: nothing is held back."""
+        """Yields nothing, because nothing is held back."""
         del cut
         yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class OutputReader:
-    """Separates the thinking, where there may be any, and reads the rest."""
+    """Separates the thinking, if there may be any, and reads the rest."""
 
     id: str
     reader: Reader
