@@ -234,28 +234,28 @@ Its BUFFER shows its details if it is DETAILED.  Its OVERLAYS are in files."
     (remit--respond question "allow" scope)))
 
 (defun remit-allow ()
-  "Allow the shown change once, without the parts that are left out."
+  "Allow once what is asked, without the parts that are left out."
   (interactive)
   (remit--allow "once"))
 
 (defun remit-allow-for-session ()
-  "Allow this change, and for the session what the question shows under `s'."
+  "Allow what is asked, and for the session what the question shows under `s'."
   (interactive)
   (remit--allow "session"))
 
 (defun remit-allow-edits ()
-  "Allow this change and all other edits of the session."
+  "Allow what is asked, and all other edits of the session."
   (interactive)
   (remit--allow "edits"))
 
 (defun remit-allow-always ()
-  "Allow this change, and add the shown rule for this workspace.
+  "Allow what is asked, and add the shown rule for this workspace.
 If the rule is not shown yet, only show it."
   (interactive)
   (if (remit-question-detailed (remit--this-question)) (remit--allow "always") (remit-details)))
 
 (defun remit-allow-everywhere ()
-  "Allow this change, and add the shown rule for all workspaces.
+  "Allow what is asked, and add the shown rule for all workspaces.
 If the rule is not shown yet, only show it."
   (interactive)
   (if (remit-question-detailed (remit--this-question)) (remit--allow "everywhere") (remit-details)))

@@ -26,7 +26,7 @@ export interface Link {
   readonly redraw: () => void;
   /** Takes the webview's confirmation of the changes that it has received. */
   readonly seen: (next: number, drawn: boolean) => void;
-  /** Stops all timers, because the webview is gone. */
+  /** Stops all timers and drops what was not sent, because the webview is gone. */
   readonly close: () => void;
 }
 

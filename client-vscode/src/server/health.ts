@@ -18,7 +18,7 @@ export interface ServerControl {
 
 export interface Health {
   readonly condition: () => Condition;
-  /** Starts the server again. If another start follows meanwhile, only the last one changes the condition. */
+  /** Starts the server again. If another start follows meanwhile, only the result of the last one counts. */
   readonly start: () => Promise<void>;
   /** Asks the server for its status. */
   readonly refresh: () => Promise<void>;
