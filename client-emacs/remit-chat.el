@@ -116,7 +116,7 @@ The first lines of a long chat are removed."
   (and value (not (eq value :json-false))))
 
 (defun remit--about (arguments)
-  "Return what a call with ARGUMENTS is about, in one line."
+  "Return the path, command or work in ARGUMENTS of a call, in one line."
   (let ((about (or (plist-get arguments :path) (plist-get arguments :command) (plist-get arguments :work))))
     (if (stringp about) (subst-char-in-string ?\n ?\s about) "")))
 

@@ -1,4 +1,4 @@
-;;; remit-parts.el --- A shown change in parts  -*- lexical-binding: t; -*-
+;;; remit-parts.el --- The parts of a shown change  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT
 

@@ -1,4 +1,4 @@
-;;; remit-review.el --- What waits for an answer  -*- lexical-binding: t; -*-
+;;; remit-review.el --- Questions that wait for an answer  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT
 

@@ -1,4 +1,4 @@
-;;; remit-turn.el --- The turn that runs  -*- lexical-binding: t; -*-
+;;; remit-turn.el --- The running turn  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT
 

@@ -11,8 +11,8 @@
 ;; Remit reads, edits and runs things in your project with a model on your machine.  It says what it is about to do before
 ;; it does it, and asks you before it writes or runs anything.
 ;;
-;; `M-x remit-ask' in a file of a project starts it and asks.  A question is a buffer of its own: `M-x remit-review' goes
-;; there, and its keys answer.  Nothing is loaded before the first use, and no key is set (EMA-01).
+;; `M-x remit-ask' in a file of a project starts it and asks.  A question has a buffer of its own: `M-x remit-review' goes
+;; there, and its keys answer.  Nothing is loaded before the first use, and no global key is bound (EMA-01).
 
 ;;; Code:
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `make check` in a fresh clone of the last commit with a fresh environment, to see before CI does what uncommitted files hide.
+# Runs `make check` in a fresh clone of the last commit with a fresh environment, to find before CI what uncommitted files hide.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -n "$(git status --porcelain)" ]; then

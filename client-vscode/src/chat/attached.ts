@@ -36,7 +36,7 @@ export function withAttachments(there: Attachments, more: Attachments): Attachme
   return [...there, ...more.filter((each) => !names.has(attachmentName(each)))].slice(0, MOST_ATTACHMENTS);
 }
 
-/** Whether a line takes attachments: a command of the chat, or of the shell, does not. */
+/** Whether a line can have attachments: a command of the chat or of the shell cannot. */
 export function takesAttachments(text: string): boolean {
   return !/^\s*[!/]/.test(text);
 }

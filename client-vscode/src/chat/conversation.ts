@@ -26,7 +26,7 @@ export interface Conversation {
   readonly ask: (text: string, context: ContextPayload | null, attachments?: Attachments) => boolean;
   readonly stop: () => void;
   readonly answer: (approvalId: string, choice: Choice) => Promise<void>;
-  /** Says which parts of a question an "allow" leaves out. */
+  /** Sets which parts of a question an "allow" leaves out. */
   readonly leaveOut: (approvalId: string, parts: LeftOutParts) => void;
   /** Notes which files of a question the person has read. */
   readonly read: (approvalId: string, paths: readonly string[]) => void;

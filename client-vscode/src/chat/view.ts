@@ -104,7 +104,7 @@ export interface ApprovalItem {
   readonly left_out: LeftOutParts;
   /** The files whose change the person has read elsewhere: in the file, or as a diff. */
   readonly read: readonly string[];
-  /** What the person pressed; it counts only once the server has resolved the question. */
+  /** The person's answer; it counts only once the server has resolved the question. */
   readonly answer: { readonly decision: 'allow' | 'deny'; readonly scope: Scope } | null;
   /** Why the server did not accept the answer. */
   readonly refused: string | null;

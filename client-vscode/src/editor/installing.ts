@@ -9,7 +9,7 @@ import { showProblem } from './status';
 export interface Installing {
   /** Installs the server and starts it. */
   install(): Promise<void>;
-  /** Offers the extension's own server if the running one is older; once for each version of it. */
+  /** Offers the extension's own server if the running one is older; once for each build of it. */
   compare(running: string): Promise<void>;
 }
 

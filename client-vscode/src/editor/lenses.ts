@@ -1,5 +1,5 @@
 // Code lenses for a waiting change, in the file that it would change: one for each hunk, and some for the whole change (APP-09).
-// Allowing takes effect only once every change of the question was visible; until then the lens opens the next unread one.
+// Allowing takes effect only once every change of the question was visible; until then the lens opens the first unread one.
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { commented, isLeftOut, partCount, toggled, type Part } from '../chat/parts';

@@ -1,4 +1,4 @@
-// Shows the effect of an unsaved policy: a lens in the file lists the past calls that it would decide differently (EDI-12).
+// Shows the effect of an unsaved policy: a lens in the file opens the list of past calls that it would decide differently (EDI-12).
 import * as vscode from 'vscode';
 import { count } from '../chat/view';
 import { problemOf } from '../problem';
