@@ -4,32 +4,33 @@
 
 ;;; Commentary:
 
-;; A buffer for each workspace, where turns are streamed, and which knows what runs and what waits (EMA-03).
+;; Each workspace has a chat buffer.  It shows turns as they run, and keeps the running turn and the waiting questions
+;; (EMA-03).
 
 ;;; Code:
 
 (require 'remit-server)
 
-(defconst remit--most-lines 10000 "Lines of a chat that are kept in its buffer; the session has all.")
+(defconst remit--most-lines 10000 "The most lines that a chat buffer keeps; the session has all of them.")
 
 (defface remit-intent '((t :inherit font-lock-type-face)) "The intent of a step." :group 'remit)
-(defface remit-tool '((t :inherit font-lock-function-name-face)) "A tool that is called, a file." :group 'remit)
-(defface remit-hint '((t :inherit shadow)) "What else happened." :group 'remit)
+(defface remit-tool '((t :inherit font-lock-function-name-face)) "Names of called tools, and of files." :group 'remit)
+(defface remit-hint '((t :inherit shadow)) "All other events." :group 'remit)
 (defface remit-ask '((t :inherit warning)) "Questions and warnings." :group 'remit)
-(defface remit-problem '((t :inherit error)) "What went wrong." :group 'remit)
-(defface remit-prompt '((t :inherit bold)) "What the person said." :group 'remit)
+(defface remit-problem '((t :inherit error)) "Errors." :group 'remit)
+(defface remit-prompt '((t :inherit bold)) "Messages of the person." :group 'remit)
 
 (declare-function remit-ask "remit" (line))
 (declare-function remit-review "remit" ())
 (declare-function remit-stop "remit" ())
 
 (defvar-local remit--root nil "The workspace folder of this chat.")
-(defvar-local remit--session nil "The session that this chat goes on with.")
-(defvar-local remit--running nil "The turn that runs.")
-(defvar-local remit--intent nil "The intent of its step.")
-(defvar-local remit--standing nil "Mode and state of the workflow, where that holds something back.")
+(defvar-local remit--session nil "The session that this chat continues.")
+(defvar-local remit--running nil "The running turn.")
+(defvar-local remit--intent nil "The intent of the running turn's current step.")
+(defvar-local remit--standing nil "Mode and state of the workflow, or nil if the mode is `explore'.")
 (defvar-local remit--questions nil "The questions that wait, oldest first.")
-(defvar-local remit--streaming nil "Whether the last line goes on.")
+(defvar-local remit--streaming nil "Whether the next streamed text continues the last line.")
 
 (defvar remit-chat-mode-map
   (let ((map (make-sparse-keymap)))
@@ -37,10 +38,10 @@
     (define-key map "r" #'remit-review)
     (define-key map "k" #'remit-stop)
     map)
-  "Keys of the chat.")
+  "Keymap of the chat.")
 
 (define-derived-mode remit-chat-mode special-mode "Remit"
-  "What is said and done in a workspace.
+  "The chat of a workspace.
 
 \\{remit-chat-mode-map}"
   (setq-local truncate-lines nil)
@@ -49,7 +50,8 @@
   (buffer-disable-undo))
 
 (defun remit--chat (server)
-  "Return the chat of SERVER's workspace, which outlives the server."
+  "Return the chat of SERVER's workspace.
+It is created if there is none, and outlives the server."
   (let ((root (remit--server-root server)))
     (or (cl-find root (buffer-list) :key (lambda (each) (buffer-local-value 'remit--root each)) :test #'equal)
         (with-current-buffer (generate-new-buffer
@@ -59,11 +61,12 @@
           (current-buffer)))))
 
 (defun remit--show-chat (chat)
-  "Show CHAT next to what is shown; the cursor stays."
+  "Show CHAT in another window; the cursor stays where it is."
   (display-buffer chat '((display-buffer-reuse-window display-buffer-pop-up-window) (inhibit-same-window . t))))
 
 (defmacro remit--adding (&rest body)
-  "Run BODY at the end of the chat; a window that shows the end goes on showing it."
+  "Run BODY at the end of the chat.
+A window whose point is at the end follows."
   (declare (indent 0) (debug t))
   `(let ((inhibit-read-only t)
          (following (seq-filter (lambda (each) (= (window-point each) (point-max)))
@@ -74,10 +77,10 @@
      (dolist (each following) (set-window-point each (point-max)))))
 
 (defvar remit--behind ""
-  "What stands before each line that is drawn: of a sub-agent a bar.")
+  "The text before each line that is drawn: a bar for a sub-agent, else empty.")
 
 (defun remit--say (text &optional face)
-  "Add TEXT as lines of their own, in FACE."
+  "Add TEXT on new lines, in FACE."
   (remit--adding
     (unless (bolp) (insert "\n"))
     (let ((lines (string-replace "\n" (concat "\n" remit--behind) (string-trim-right text "\n"))))
@@ -85,7 +88,8 @@
   (setq remit--streaming nil))
 
 (defun remit--begin (line)
-  "Begin a turn that asks for LINE; of a long chat the first lines go."
+  "Begin a turn with LINE in the chat.
+The first lines of a long chat are removed."
   (let ((inhibit-read-only t) (over (- (count-lines (point-min) (point-max)) remit--most-lines)))
     (when (> over 0)
       (save-excursion
@@ -96,14 +100,14 @@
   (remit--say (concat "\n❯ " line) 'remit-prompt))
 
 (defun remit--stream (text)
-  "Add TEXT to what is being said."
+  "Add TEXT to the end of the streamed text."
   (remit--adding
     (unless (or remit--streaming (bolp)) (insert "\n"))
     (insert text))
   (setq remit--streaming t))
 
 (defun remit--clear ()
-  "Begin with an empty chat."
+  "Empty the chat."
   (let ((inhibit-read-only t)) (erase-buffer))
   (setq remit--streaming nil))
 
@@ -112,17 +116,17 @@
   (and value (not (eq value :json-false))))
 
 (defun remit--about (arguments)
-  "Return what a call with ARGUMENTS is about, in one line."
+  "Return the path, command or work in ARGUMENTS of a call, in one line."
   (let ((about (or (plist-get arguments :path) (plist-get arguments :command) (plist-get arguments :work))))
     (if (stringp about) (subst-char-in-string ?\n ?\s about) "")))
 
 (defun remit--draw (event)
-  "Add what EVENT of a turn says, behind a bar where it is of a sub-agent."
+  "Add EVENT of a turn to the chat, after a bar if a sub-agent caused it."
   (let ((remit--behind (if (plist-get event :sub_agent) "┆ " "")))
     (remit--draw-plain event)))
 
 (defun remit--draw-plain (event)
-  "Add what EVENT of a turn says."
+  "Add EVENT of a turn to the chat."
   (pcase (plist-get event :kind)
     ("run_started"
      (when (plist-get event :sent_to) (remit--say (format "sent to %s" (plist-get event :sent_to)) 'remit-ask)))
@@ -146,14 +150,14 @@
     ("warning" (remit--say (plist-get event :message) 'remit-ask))))
 
 (defun remit--went-well (ok result)
-  "Return whether a call did what it was for.
-It is OK, and RESULT has no program that ended with an error."
+  "Return whether a call succeeded.
+It did if OK is true and no program of RESULT ended with an error."
   (and (remit--truth ok)
        (equal (or (plist-get result :exit_code) 0) 0)
        (not (eq (plist-get (plist-get result :data) :passed) :json-false))))
 
 (defun remit--draw-result (event)
-  "Add how a call ended, and by which rules, as EVENT says."
+  "Add the result of a call in EVENT, and the rules that decided it."
   (let ((well (remit--went-well (plist-get event :ok) event))
         (rules (append (plist-get event :rules) nil)))
     (remit--say (format "%s %s%s" (if well "✓" "✗") (plist-get event :summary)
@@ -161,7 +165,7 @@ It is OK, and RESULT has no program that ended with an error."
                 (if well 'remit-hint 'remit-problem))))
 
 (defun remit--draw-end (result)
-  "Add what a turn changed, and how it ended, as RESULT says."
+  "Add the files that a turn changed, and how it ended, from RESULT."
   (seq-doseq (change (plist-get result :changes))
     (remit--say (format "  %s%s%s%s"
                         (if (plist-get change :moved_from) (format "%s → " (plist-get change :moved_from)) "")
@@ -184,7 +188,7 @@ It is OK, and RESULT has no program that ended with an error."
         (remit--say (format "completed · %d call%s, no file changed" calls (if (= calls 1) "" "s")) 'remit-hint))))))
 
 (defun remit--replay (record)
-  "Add RECORD of a session that was kept; nothing in it runs."
+  "Add RECORD of a stored session to the chat.  Nothing is run again."
   (let ((own (equal (plist-get record :name) "select_active_intent"))
         (remit--behind (if (plist-get record :parent) "┆ " "")))
     (pcase (plist-get record :type)

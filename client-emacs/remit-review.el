@@ -1,10 +1,10 @@
-;;; remit-review.el --- What waits for an answer  -*- lexical-binding: t; -*-
+;;; remit-review.el --- Questions that wait for an answer  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; A question is a buffer of its own, answered there by keys, and drawn in the files that it would change (EMA-02).
+;; A question has a buffer of its own, where keys answer it, and is drawn in the files that it would change (EMA-02).
 
 ;;; Code:
 
@@ -13,12 +13,12 @@
 (require 'remit-parts)
 
 (cl-defstruct remit-question
-  "A question: its EVENT, the CHAT that it is of, what is LEFT-OUT so far.
-It has a BUFFER of its own, which shows its details where it is DETAILED, and OVERLAYS in files."
+  "A question: its EVENT, its CHAT, and the parts that are LEFT-OUT so far.
+Its BUFFER shows its details if it is DETAILED.  Its OVERLAYS are in files."
   event chat left-out buffer overlays detailed)
 
 (defvar-local remit--question nil "The question that this buffer shows.")
-(defvar-local remit--marks nil "The overlays that say what is left out.")
+(defvar-local remit--marks nil "The overlays on the parts that are left out.")
 
 (defvar remit-review-mode-map
   (let ((map (make-sparse-keymap)))
@@ -39,13 +39,13 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
     (define-key map (kbd "DEL") #'scroll-down-command)
     (define-key map "q" #'quit-window)
     map)
-  "Keys of a question.")
+  "Keymap of a question.")
 
 (define-derived-mode remit-review-mode diff-mode "Remit asks"
-  "A question, with exactly what a yes would do.
+  "A question, with exactly what would happen if you allow it.
 
 \\{remit-review-mode-map}"
-  ;; A diff's own keys for read-only buffers would take the place of these, and truncated lines would hide what is asked.
+  ;; Diff mode's own keys for read-only buffers would replace these, and truncated lines would hide part of the question.
   (setq minor-mode-overriding-map-alist nil)
   (setq-local truncate-lines nil)
   (setq-local truncate-partial-width-windows nil)
@@ -56,7 +56,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
 ;; the buffer
 
 (defun remit--open-question (chat event)
-  "Keep EVENT, a question of CHAT, and show it; the cursor stays."
+  "Add EVENT, a question, to CHAT and show it; the cursor stays where it is."
   (let ((question (make-remit-question :event event :chat chat)))
     (with-current-buffer chat (setq remit--questions (append remit--questions (list question))))
     (setf (remit-question-buffer question) (remit--question-buffer question))
@@ -67,7 +67,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
              (with-current-buffer (window-buffer (selected-window)) (substitute-command-keys "\\[remit-review]")))))
 
 (defun remit--close-question (question)
-  "Take QUESTION away, which has been answered."
+  "Remove QUESTION and everything that was drawn for it."
   (mapc #'delete-overlay (remit-question-overlays question))
   (with-current-buffer (remit-question-chat question)
     (setq remit--questions (delq question remit--questions)))
@@ -87,7 +87,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
       (current-buffer))))
 
 (defun remit--insert-question (event)
-  "Insert what EVENT asks: why, what exactly would happen, and the keys."
+  "Insert the question in EVENT: why, what exactly would happen, and the keys."
   (cl-flet ((line (format &rest given) (insert (apply #'format format given) "\n")))
     (line "Remit asks: %s (%s risk%s)" (plist-get event :title) (plist-get event :risk)
           (if (> (or (plist-get event :step_calls) 1) 1)
@@ -114,7 +114,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
             ""))))
 
 (defun remit--insert-details (event)
-  "Insert which rules ask EVENT, and what further answers would remember (APP-04)."
+  "Insert which rules ask in EVENT, and the rule of each further answer (APP-04)."
   (cl-flet ((line (format &rest given) (insert (apply #'format format given) "\n")))
     (seq-doseq (reason (plist-get event :reasons))
       (line "  asked by rule %s: %s" (or (plist-get reason :rule) (plist-get reason :layer)) (plist-get reason :reason)))
@@ -124,7 +124,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
       (when (plist-get event (car each)) (line "  %s %s" (cdr each) (plist-get event (car each)))))))
 
 (defun remit--insert-diff (diff)
-  "Insert DIFF; the property `remit-part' says which part of it a text is."
+  "Insert DIFF, with each part of it in the text property `remit-part'."
   (let ((path (plist-get diff :path)) (start (point)) (whole (= 0 (plist-get diff :hunks))))
     (insert (format "%s%s\n" path (cond ((remit--truth (plist-get diff :created)) " (new)")
                                         ((remit--truth (plist-get diff :deleted)) " (deleted)")
@@ -177,7 +177,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
         (push overlay (remit-question-overlays question))))))
 
 (defun remit--mark-left-out (question)
-  "Say in QUESTION's buffer which parts are left out."
+  "Mark the parts that are left out in the buffer of QUESTION."
   (with-current-buffer (remit-question-buffer question)
     (mapc #'delete-overlay remit--marks)
     (setq remit--marks nil)
@@ -222,9 +222,9 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
            (remit--say (format "Not accepted: %s" (plist-get receipt :reason)) 'remit-problem))))))))
 
 (defun remit--allow (scope)
-  "Allow the question for SCOPE, if its end is before one's eyes."
+  "Allow the question for SCOPE, if its end is visible."
   (let ((question (remit--this-question)))
-    (unless (pos-visible-in-window-p (1- (point-max)))  ; behind its last line is nothing to see
+    (unless (pos-visible-in-window-p (1- (point-max)))  ; after the last newline nothing is visible
       (ignore-errors (scroll-up))
       (user-error "Scroll to the end to allow it"))
     (unless (seq-contains-p (plist-get (remit-question-event question) :scopes) scope)
@@ -234,32 +234,34 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
     (remit--respond question "allow" scope)))
 
 (defun remit-allow ()
-  "Allow once what is shown and not left out."
+  "Allow once what is asked, without the parts that are left out."
   (interactive)
   (remit--allow "once"))
 
 (defun remit-allow-for-session ()
-  "Allow it, and what the question says, for the session."
+  "Allow what is asked, and for the session what the question shows under `s'."
   (interactive)
   (remit--allow "session"))
 
 (defun remit-allow-edits ()
-  "Allow it, and every other edit of the session."
+  "Allow what is asked, and all other edits of the session."
   (interactive)
   (remit--allow "edits"))
 
 (defun remit-allow-always ()
-  "Allow it, and write the rule that the question shows; show it first."
+  "Allow what is asked, and add the shown rule for this workspace.
+If the rule is not shown yet, only show it."
   (interactive)
   (if (remit-question-detailed (remit--this-question)) (remit--allow "always") (remit-details)))
 
 (defun remit-allow-everywhere ()
-  "Allow it, and write the rule for every workspace; show it first."
+  "Allow what is asked, and add the shown rule for all workspaces.
+If the rule is not shown yet, only show it."
   (interactive)
   (if (remit-question-detailed (remit--this-question)) (remit--allow "everywhere") (remit-details)))
 
 (defun remit-details ()
-  "Show which rules ask, and what each answer would remember."
+  "Show which rules ask, and which rule each further answer would add."
   (interactive)
   (let ((question (remit--this-question)) (inhibit-read-only t))
     (unless (remit-question-detailed question)
@@ -269,17 +271,17 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
       (set-buffer-modified-p nil))))
 
 (defun remit-deny ()
-  "Say no."
+  "Deny the question."
   (interactive)
   (remit--respond (remit--this-question) "deny" "once"))
 
 (defun remit-deny-with-words (words)
-  "Say no, and tell the model WORDS."
+  "Deny the question, and tell the model WORDS as the reason."
   (interactive "sNo, because: ")
   (remit--respond (remit--this-question) "deny" "once" (and (not (string-empty-p words)) words)))
 
 (defun remit--toggle (comment)
-  "Leave the part at point out, with COMMENT for the model, or take it again."
+  "Leave the part at point out, with COMMENT for the model, or include it again."
   (let ((question (remit--this-question)))
     (unless (remit--truth (plist-get (remit-question-event question) :by_hunk))
       (user-error "This change can only be allowed as a whole"))
@@ -295,7 +297,7 @@ It has a BUFFER of its own, which shows its details where it is DETAILED, and OV
   (remit--toggle nil))
 
 (defun remit-comment (words)
-  "Leave the hunk at point out, and tell the model WORDS."
+  "Leave the hunk at point out, and tell the model WORDS as the reason."
   (interactive "sLeft out, because: ")
   (when (string-empty-p words) (user-error "You entered no text"))
   (remit--toggle words))

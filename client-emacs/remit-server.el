@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; A class of eglot's: what is said here holds for Remit's server, and for no other one that eglot runs (EMA-01).
+;; A subclass of eglot's server class, so that these methods apply to Remit's server and to no other one (EMA-01).
 
 ;;; Code:
 
@@ -26,7 +26,7 @@
 
 (defcustom remit-trusted nil
   "Whether the folders that are opened here are trusted.
-Where this is nil, you are asked once for each folder that has its own
+If this is nil, you are asked once for each folder that has its own
 configuration, prompts or instructions."
   :type 'boolean)
 
@@ -46,26 +46,26 @@ The mode in which you start Remit is always included."
 
 (defvar remit--servers nil "The servers that have answered, newest first.")
 (defvar remit--take-event #'ignore "Called with the token and the value of each event of a turn.")
-(defvar remit--ask-for #'ignore "Called with the text of a code action that asks.")
+(defvar remit--ask-for #'ignore "Called with the text of a code action that sends a message.")
 
 (defconst remit--nothing (make-hash-table :size 1) "The empty JSON object.")
 
 (cl-defmethod initialize-instance :after ((server remit-server) &rest _)
-  "Remember where SERVER works: eglot makes it in the project's folder."
+  "Set the root of SERVER, which eglot creates in the project's folder."
   (setf (remit--server-root server) (file-name-as-directory (file-truename default-directory))))
 
 (cl-defmethod eglot-initialization-options ((_server remit-server))
-  "Say that questions are drawn here, and which commands are known."
+  "Tell the server that this client shows questions, and which commands it has."
   (list :remit (append '(:approvals "stream" :client_commands ["remit.client.ask" "remit.client.rename"])
                        (and remit-trusted '(:trusted t)))))
 
 (cl-defmethod eglot-client-capabilities ((_server remit-server))
-  "Add to what eglot can do that documents are shown."
+  "Add to eglot's capabilities that this client shows documents."
   (append (cl-call-next-method) '(:window (:showDocument (:support t)))))
 
 (cl-defmethod eglot-handle-request ((_server remit-server) (_method (eql window/showDocument))
                                     &key uri external selection &allow-other-keys)
-  "Show the file of URI at SELECTION; what is EXTERNAL is not opened."
+  "Show the file of URI at SELECTION, unless it is EXTERNAL or not a file."
   (if (or (eq external t) (not (string-prefix-p "file:" uri)))
       '(:success :json-false)
     (pop-to-buffer (find-file-noselect (remit--path uri)))
@@ -76,9 +76,9 @@ The mode in which you start Remit is always included."
 
 (cl-defmethod eglot-handle-request :around ((_server remit-server) (_method (eql workspace/applyEdit))
                                             &key &allow-other-keys)
-  "Make the edit, and tell the server at once what it has changed.
-The person has seen it and said yes.  Eglot would tell of it when Emacs is
-next idle, which may be after another key."
+  "Make the edit without a question, and report its changes to the server at once.
+The person has already seen and allowed the edit.  Eglot would report the
+changes only when Emacs is next idle, which may be after another key."
   (let ((eglot-confirm-server-initiated-edits nil))
     (prog1 (cl-call-next-method)
       (remit--tell-changes))))
@@ -86,18 +86,18 @@ next idle, which may be after another key."
 (declare-function eglot--signal-textDocument/didChange "eglot" ())
 
 (defun remit--tell-changes ()
-  "Tell the servers what was typed since they were last told."
+  "Report to the servers all changes that eglot has not reported yet."
   (dolist (buffer (buffer-list))
     (with-current-buffer buffer
       (when (eglot-managed-p) (eglot--signal-textDocument/didChange)))))
 
 (cl-defmethod eglot-handle-notification ((_server remit-server) (_method (eql $/progress)) &key token value)
-  "Take VALUE, an event of the turn that streams on TOKEN."
+  "Handle VALUE, an event of the turn with TOKEN."
   (when (and (stringp token) (string-prefix-p "remit-emacs-" token))
     (funcall remit--take-event token value)))
 
 (cl-defmethod eglot-execute-command ((server remit-server) command arguments)
-  "Run COMMAND with ARGUMENTS: this client's own here, others by SERVER."
+  "Run COMMAND with ARGUMENTS: here if it is of this client, else on SERVER."
   (let ((about (and (> (length arguments) 0) (elt arguments 0))))
     (pcase command
       ('remit.client.ask (funcall remit--ask-for (plist-get about :text)))
@@ -108,14 +108,14 @@ next idle, which may be after another key."
       (_ (remit--execute server (format "%s" command) (append arguments nil) #'ignore)))))
 
 (defun remit--connected (server)
-  "Count SERVER among those that have answered, if it is Remit's."
+  "Add SERVER to the servers that have answered, if it is Remit's."
   (when (cl-typep server 'remit-server) (push server remit--servers)))
 
 (add-hook 'eglot-connect-hook #'remit--connected)
 
 (defun remit--find-server (&optional folder)
   "Return the running server of the innermost workspace around FOLDER.
-FOLDER is that of the current buffer, where it is nil."
+If FOLDER is nil, it is the folder of the current buffer."
   (setq remit--servers (cl-remove-if-not #'jsonrpc-running-p remit--servers))
   (let* ((here (file-name-as-directory (file-truename (or folder default-directory))))
          (around (cl-remove-if-not (lambda (each) (string-prefix-p (remit--server-root each) here)) remit--servers)))
@@ -123,7 +123,9 @@ FOLDER is that of the current buffer, where it is nil."
                         (> (length (remit--server-root one)) (length (remit--server-root other))))))))
 
 (defun remit--modes-here ()
-  "Return the modes of a server started here: those that no other one has."
+  "Return the modes for a server started here.
+These are this buffer's mode, and `remit-modes' without the modes that
+another server manages."
   (let (taken)
     (dolist (buffer (buffer-list))
       (with-current-buffer buffer
@@ -147,7 +149,8 @@ FOLDER is that of the current buffer, where it is nil."
           (or (remit--find-server) (user-error "Remit did not answer: M-x eglot-stderr-buffer says more")))))))
 
 (defun remit--file-buffer ()
-  "Return this buffer, if it is of a file; in a chat one of a file of its project."
+  "Return this buffer if it has a file.
+In a chat, return the buffer of a file of its project."
   (cl-find-if (lambda (each)
                 (let ((file (buffer-file-name each)))
                   (and file (or (eq each (current-buffer))
@@ -156,27 +159,27 @@ FOLDER is that of the current buffer, where it is nil."
               (cons (current-buffer) (buffer-list))))
 
 (defun remit--take-place (other)
-  "End OTHER, the server of this buffer, if the person says so."
+  "End OTHER, the server of this buffer, if the person agrees."
   (unless (y-or-n-p (format "%s serves this buffer, and eglot allows one server per buffer. Replace it with Remit? "
                             (jsonrpc-name other)))
     (user-error "Remit was not started"))
   (eglot-shutdown other))
 
 (defun remit--too-much-p (folder)
-  "Return whether FOLDER holds a whole home folder, or a whole disk."
+  "Return whether FOLDER contains the home folder, or is a whole disk."
   (let ((home (file-name-as-directory (file-truename "~"))))
     (or (string-prefix-p folder home)
         (equal folder (file-name-directory (directory-file-name folder))))))
 
 (defun remit--started-in (folder)
-  "Return the folder that Emacs was started in, as the project of FOLDER in it."
+  "Return the folder Emacs was started in as a project, if it contains FOLDER."
   (let ((start (file-name-as-directory (file-truename (or command-line-default-directory folder)))))
     (and (string-prefix-p start (file-truename folder))
          (not (remit--too-much-p start))
          (cons 'transient start))))
 
 (defun remit--served-project (folder)
-  "Return the project of the server that serves FOLDER, for eglot alone."
+  "Return the project of the server for FOLDER, but only when eglot asks."
   (when (and remit--servers (bound-and-true-p eglot-lsp-context))
     (when-let ((server (remit--find-server folder)))
       (eglot--project server))))
@@ -184,24 +187,24 @@ FOLDER is that of the current buffer, where it is nil."
 (add-hook 'project-find-functions #'remit--served-project 90)
 
 (defun remit--connect ()
-  "Have eglot start the server for this buffer's project, and wait for it."
+  "Make eglot start the server for this buffer's project, and wait for it."
   (let ((project-find-functions (append project-find-functions (list #'remit--started-in)))
         (eglot-server-programs (list (cons (remit--modes-here) (cons 'remit-server remit-command))))
         (eglot-sync-connect t)
-        (eglot-autoreconnect nil)        ; the next request starts one that ended
-        (eglot-events-buffer-size 0)     ; each event of a turn would be printed into it
+        (eglot-autoreconnect nil)        ; the next request restarts a server that ended
+        (eglot-events-buffer-size 0)     ; eglot would log each event of a turn there
         (current-prefix-arg nil))
     (when (remit--too-much-p (file-name-as-directory (file-truename (project-root (eglot--current-project)))))
       (user-error "Remit does not work in a whole home folder or disk: open a file in a project's folder"))
     (call-interactively #'eglot)))
 
 (defun remit--server ()
-  "Return the server of this buffer's project, which is started where none runs."
+  "Return the server of this buffer's project, and start it if none runs."
   (or (remit--find-server) (remit-start)))
 
 (defun remit--request (server method params done)
   "Send SERVER a request of METHOD with PARAMS.
-DONE gets a problem in words, or nil, and the result."
+DONE is called with a problem as text, or nil, and the result."
   (remit--tell-changes)
   (jsonrpc-async-request server method params
                          :timeout nil
@@ -209,19 +212,19 @@ DONE gets a problem in words, or nil, and the result."
                          :error-fn (lambda (problem) (funcall done (remit--problem problem) nil))))
 
 (defun remit--execute (server command arguments done)
-  "Have SERVER run COMMAND with the list ARGUMENTS.
+  "Make SERVER run COMMAND with the list ARGUMENTS.
 DONE is as in `remit--request'."
   (remit--request server :workspace/executeCommand (list :command command :arguments (vconcat arguments)) done))
 
 (defun remit--problem (problem)
-  "Return PROBLEM, an error of JSON-RPC or of a result, in words."
+  "Return PROBLEM, an error of JSON-RPC or of a result, as text."
   (let ((data (or (plist-get problem :data) problem)))
     (if (plist-get data :what)
         (format "%s: %s (%s)" (plist-get data :what) (plist-get data :why) (plist-get data :fix))
       (plist-get problem :message))))
 
 (defun remit--place (server)
-  "Return what a command is about: this file, else the folder of SERVER."
+  "Return the place for a command: this file, or else the folder of SERVER."
   (if (and buffer-file-name (eq (remit--find-server) server))
       (list :uri (remit--uri buffer-file-name))
     (list :workspace_folder (directory-file-name (remit--server-root server)))))
@@ -242,7 +245,7 @@ DONE is as in `remit--request'."
        2)))
 
 (defun remit--lsp-position (position)
-  "Return POSITION as LSP has it."
+  "Return POSITION as a position of LSP."
   (save-restriction
     (widen)
     (list :line (1- (line-number-at-pos position t)) :character (remit--units position))))

@@ -1,19 +1,19 @@
-;;; remit-turn.el --- The turn that runs  -*- lexical-binding: t; -*-
+;;; remit-turn.el --- The running turn  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: MIT
 
 ;;; Commentary:
 
-;; A line is asked, its turn streamed into the chat, stopped, and a lost server said (EMA-04).
+;; Sends a line, streams its turn into the chat, stops it, and reports when the server is lost (EMA-04).
 
 ;;; Code:
 
 (require 'remit-review)
 
-(defvar remit--turns (make-hash-table :test #'equal) "The chats of the turns that run, by the token of their events.")
+(defvar remit--turns (make-hash-table :test #'equal) "The chats of the running turns, by the token of their events.")
 
 (defun remit--context (server)
-  "Return what this buffer shows, for SERVER."
+  "Return the editor context of this buffer for SERVER: folder, file and cursor."
   (let ((root (remit--server-root server)) (file (and buffer-file-name (file-truename buffer-file-name))))
     (append (list :workspace_folder (directory-file-name root))
             (and file (string-prefix-p root file)
@@ -21,7 +21,7 @@
 
 (defun remit--ask-line (line &optional attachment)
   "Send LINE of the chat: a message, a `/command' or a `!command'.
-ATTACHMENT goes with a message."
+ATTACHMENT is attached to a message."
   (let* ((server (remit--server)) (chat (remit--chat server)) (context (remit--context server))
          (place (remit--place server)))
     (with-current-buffer chat
@@ -39,7 +39,7 @@ ATTACHMENT goes with a message."
 
 (defun remit--follow (server reply context attachment)
   "Do in this chat what REPLY of SERVER says.
-A turn is about CONTEXT and ATTACHMENT."
+If that is a turn, it gets CONTEXT and ATTACHMENT."
   (setq remit--session (plist-get reply :session_id))
   (when (remit--truth (plist-get reply :clears))
     (remit--clear)
@@ -50,13 +50,14 @@ A turn is about CONTEXT and ATTACHMENT."
     (when input (remit--run server (vconcat input) (plist-get reply :model) context))))
 
 (defun remit--input (part attachment)
-  "Return PART of an input as it is sent, with ATTACHMENT if it is a message."
+  "Return PART of an input in the form that is sent.
+ATTACHMENT is added to it unless it is a call."
   (pcase (plist-get part :type)
     ("call" (plist-put part :arguments (or (plist-get part :arguments) remit--nothing)))
     (_ (if attachment (plist-put part :attachments (vconcat (plist-get part :attachments) (list attachment))) part))))
 
 (defun remit--run (server input model context)
-  "Have SERVER run INPUT in this chat, by MODEL, about CONTEXT."
+  "Make SERVER run INPUT in this chat, with MODEL and CONTEXT."
   (let* ((chat (current-buffer))
          (turn (format "%.6f-%d" (float-time) (random 1000000)))
          (token (concat "remit-emacs-" turn)))
@@ -81,7 +82,7 @@ A turn is about CONTEXT and ATTACHMENT."
     (force-mode-line-update t)))
 
 (defun remit--take (token event)
-  "Take EVENT of the turn that streams on TOKEN."
+  "Handle EVENT of the turn with TOKEN."
   (let ((chat (gethash token remit--turns)))
     (when (buffer-live-p chat)
       (with-current-buffer chat
@@ -97,13 +98,13 @@ A turn is about CONTEXT and ATTACHMENT."
         (unless (equal (plist-get event :kind) "token_delta") (force-mode-line-update t))))))
 
 (defun remit--note-standing (told)
-  "Keep for the mode line where the session stands in the workflow, as TOLD says."
+  "Keep the workflow's mode and state in TOLD for the mode line."
   (let ((mode (plist-get told :mode)))
     (setq remit--standing
           (unless (member mode '(nil "explore")) (format " [%s: %s]" mode (plist-get told :state))))))
 
 (defun remit--look-at-standing (server)
-  "Have SERVER say where this chat's session stands in the workflow."
+  "Ask SERVER for the mode and state of this chat's workflow."
   (let ((chat (current-buffer)))
     (setq remit--standing nil)
     (remit--request
@@ -118,9 +119,9 @@ A turn is about CONTEXT and ATTACHMENT."
       remit--ask-for #'remit--ask-line)
 
 (defun remit--stop-turn (server chat turn)
-  "Have SERVER stop TURN of CHAT.
-One that the server has not begun yet cannot be stopped there, so it is asked
-again until it ends."
+  "Make SERVER stop TURN of CHAT.
+The server cannot stop a turn that it has not begun yet, so the request is
+repeated until the turn ends."
   (remit--execute
    server "remit.cancel" (list (list :session_id (buffer-local-value 'remit--session chat) :turn_id turn))
    (lambda (problem _)
@@ -131,7 +132,7 @@ again until it ends."
                            (remit--stop-turn server chat turn))))))))
 
 (defun remit--load (server session)
-  "Show SESSION, which SERVER keeps, in this chat, and go on with it."
+  "Show SESSION, which SERVER stores, in this chat, and continue it."
   (let ((chat (current-buffer)))
     (remit--execute
      server "remit.session.load" (list (list :session session :workspace_folder (directory-file-name remit--root)))

@@ -11,8 +11,8 @@
 ;; Remit reads, edits and runs things in your project with a model on your machine.  It says what it is about to do before
 ;; it does it, and asks you before it writes or runs anything.
 ;;
-;; `M-x remit-ask' in a file of a project starts it and asks.  A question is a buffer of its own: `M-x remit-review' goes
-;; there, and its keys answer.  Nothing is loaded before the first use, and no key is set (EMA-01).
+;; `M-x remit-ask' in a file of a project starts it and asks.  A question has a buffer of its own: `M-x remit-review' goes
+;; there, and its keys answer.  Nothing is loaded before the first use, and no global key is bound (EMA-01).
 
 ;;; Code:
 
@@ -20,7 +20,7 @@
 (require 'flymake)
 
 (defun remit--complete (server)
-  "Return what SERVER proposes for the line in the minibuffer (EMA-03)."
+  "Return the completions of SERVER for the line in the minibuffer (EMA-03)."
   (let* ((start (minibuffer-prompt-end))
          (text (buffer-substring-no-properties start (point)))
          (found (condition-case problem
@@ -55,7 +55,7 @@
 ;;;###autoload
 (defun remit-ask (line)
   "Send LINE: a message, a `/command' or a `!command' of the chat.
-TAB completes it, and `@file'."
+TAB completes commands, and files after `@'."
   (interactive (list (remit--read-line "Remit: ")))
   (remit--ask-line line))
 
@@ -76,8 +76,8 @@ TAB completes it, and `@file'."
                              :text (buffer-substring-no-properties start end))))))
 
 (defun remit--ask-task (kind)
-  "Ask for what the server offers as a code action of KIND.
-It is about the name at point, or about the lines of the region."
+  "Run the code action of KIND that the server offers.
+It is about the name at point, or about the region."
   (unless buffer-file-name (user-error "This buffer has no file"))
   (let* ((server (remit--server))
          (start (if (use-region-p) (region-beginning) (point)))
@@ -99,7 +99,7 @@ It is about the name at point, or about the lines of the region."
              (eglot-execute-command server (intern (plist-get command :command)) (plist-get command :arguments)))))))))
 
 (defun remit--diagnostic (shown)
-  "Return SHOWN, a diagnostic of Flymake's, as LSP has it."
+  "Return SHOWN, a diagnostic of Flymake, in the form of LSP."
   (list :range (list :start (remit--lsp-position (flymake-diagnostic-beg shown))
                      :end (remit--lsp-position (flymake-diagnostic-end shown)))
         :message (flymake-diagnostic-text shown)))
@@ -135,13 +135,14 @@ It is about the name at point, or about the lines of the region."
   (remit--ask-task "refactor.remit.tests"))
 
 (defun remit--here ()
-  "Return the server and the chat of this project, if one runs."
+  "Return the server and the chat of this project.
+Signal an error if no server runs."
   (let ((server (or (remit--find-server) (user-error "Remit is not running in this project; M-x remit-start starts it"))))
     (cons server (remit--chat server))))
 
 ;;;###autoload
 (defun remit-stop ()
-  "Stop what Remit does in this project."
+  "Stop the turn that Remit runs in this project."
   (interactive)
   (pcase-let* ((`(,server . ,chat) (remit--here))
                (turn (buffer-local-value 'remit--running chat)))
@@ -150,7 +151,7 @@ It is about the name at point, or about the lines of the region."
 
 ;;;###autoload
 (defun remit-review ()
-  "Go to the question that waits."
+  "Go to the first waiting question."
   (interactive)
   (let ((questions (buffer-local-value 'remit--questions (cdr (remit--here)))))
     (unless questions (user-error "Remit is not asking anything"))
@@ -166,7 +167,7 @@ It is about the name at point, or about the lines of the region."
 
 ;;;###autoload
 (defun remit-sessions ()
-  "Choose a session that was kept, and go on with it."
+  "Choose a stored session, and continue it."
   (interactive)
   (let* ((server (remit--server)) (chat (remit--chat server)))
     (remit--execute
@@ -175,11 +176,12 @@ It is about the name at point, or about the lines of the region."
        (cond
         (problem (message "Remit: %s" problem))
         ((= 0 (length found)) (message "This folder has no sessions yet"))
-        ;; Not here: a process filter is no place to wait for a person.
+        ;; Use a timer, because waiting for the person here would block a process filter.
         (t (run-with-timer 0 nil #'remit--choose-session server chat (append found nil))))))))
 
 (defun remit--choose-session (server chat found)
-  "Ask which of FOUND, sessions that SERVER keeps, CHAT goes on with."
+  "Let the person choose a session from FOUND, and continue it in CHAT.
+SERVER loads it."
   (let* ((titles (mapcar (lambda (each)
                            (cons (format "%s  %s  %d turns"
                                          (string-replace "T" " " (substring (plist-get each :last_used) 0 16))
@@ -192,18 +194,18 @@ It is about the name at point, or about the lines of the region."
 
 ;;;###autoload
 (defun remit-model ()
-  "Choose a model of those that can be used here, or name one, and keep it."
+  "Choose one of the models that were found, or name one, and keep it."
   (interactive)
   (let ((server (remit--server)))
     (remit--execute
      server "remit.model.list" (list (remit--place server))
      (lambda (problem found)
        (if problem (message "Remit: %s" problem)
-         ;; Not here: a process filter is no place to wait for a person.
+         ;; Use a timer, because waiting for the person here would block a process filter.
          (run-with-timer 0 nil #'remit--choose-model server (append found nil)))))))
 
 (defun remit--choose-model (server found)
-  "Ask which model of FOUND SERVER shall use, or for the name of another one."
+  "Let the person choose a model from FOUND or name one, and make SERVER use it."
   (let* ((about (mapcar (lambda (each)
                           (cons (plist-get each :reference)
                                 (concat "  " (or (plist-get each :problem) (plist-get each :about))
@@ -224,13 +226,13 @@ It is about the name at point, or about the lines of the region."
 
 ;;;###autoload
 (defun remit-undo ()
-  "Take back what the last turn changed, where nobody changed it since."
+  "Undo the changes of the last turn, except where they were changed since then."
   (interactive)
   (remit--ask-line "/undo"))
 
 ;;;###autoload
 (defun remit-redo ()
-  "Do again what was taken back."
+  "Redo what the last undo took back."
   (interactive)
   (remit--ask-line "/redo"))
 
@@ -243,7 +245,7 @@ It is about the name at point, or about the lines of the region."
                     (lambda (problem found) (message "Remit: %s" (or problem (plist-get found :message)))))))
 
 (defun remit-word ()
-  "Return a word for the mode line; it is empty where Remit does not run."
+  "Return the text for the mode line, which is empty if Remit does not run."
   (let ((chat (cond (remit--root (current-buffer))
                     ((and remit--servers (eglot-managed-p) (cl-typep (eglot-current-server) 'remit-server))
                      (remit--chat (eglot-current-server))))))

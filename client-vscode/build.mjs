@@ -1,4 +1,4 @@
-// Bundles the extension for the extension host and the chat for the webview into `out/`, with the licences of what is in them.
+// Bundles the extension for the extension host and the chat for the webview into `out/`, with the licences of the bundled packages.
 import { build } from 'esbuild';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -30,7 +30,7 @@ const bundles = await Promise.all([
 const inputs = bundles.flatMap((bundle) => Object.keys(bundle.metafile.inputs));
 writeFileSync('out/THIRD-PARTY.txt', notices(inputs));
 
-/** Name, version and licence text of every package that a bundle took something from. */
+/** Returns name, version and licence text of every package that a bundle contains code of. */
 function notices(files) {
   const folders = new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []));
   return [...folders].sort().map((folder) => {

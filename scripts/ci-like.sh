@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make check` in a fresh clone of the last commit with a fresh environment: what a dirty tree hides is seen here, and not in CI.
+# Runs `make check` in a fresh clone of the last commit with a fresh environment, to find before CI what uncommitted files hide.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -n "$(git status --porcelain)" ]; then
@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 git clone -q . "$work/remit"
 mkdir "$work/home"
-# npm and pip find their registries as they do here; nothing else of this machine is known.
+# Only the settings that npm and pip need to find their registries are copied from this machine.
 for name in .npmrc .config/pip .config/uv; do
   if [ -e "$HOME/$name" ]; then
     mkdir -p "$work/home/$(dirname "$name")"

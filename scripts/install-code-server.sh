@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Puts a real VS Code (code-server) and the Node it needs into a folder, from the npm registry alone, for the
-# end-to-end test of the extension. Package install scripts stay off; only the native modules that the server
+# Installs a real VS Code (code-server) and the Node that it needs in a folder, from the npm registry alone, for the
+# end-to-end test of the extension. Package install scripts stay off, and only the native modules that the server
 # loads are compiled, so nothing is downloaded from elsewhere and kerberos, sqlite3 and the like are not needed.
 #
 # usage: scripts/install-code-server.sh [FOLDER]      default: .cache/code-server
 # needs: npm, python3, make, g++, ripgrep; Linux
-# A second call on a complete folder does nothing; an interrupted one is taken up again.
+# A second call on a complete folder does nothing; an interrupted installation is continued.
 set -euo pipefail
 
 code_server=4.139.1
@@ -57,7 +57,7 @@ export JOBS=max npm_config_jobs=max npm_config_yes=true # node-pty asks `npx nod
 for module in @vscode/spdlog @vscode/native-watchdog native-watchdog node-pty; do
   if [ -d "$vscode/node_modules/$module" ]; then compile "$vscode" "$module"; fi
 done
-# What the packages' own install scripts would have done besides compiling.
+# Do what the packages' own install scripts would have done besides compiling.
 if [ -d "$vscode/node_modules/@vscode/ripgrep" ]; then
   mkdir -p "$vscode/node_modules/@vscode/ripgrep/bin"
   ln -sf "$(command -v rg)" "$vscode/node_modules/@vscode/ripgrep/bin/rg"
@@ -67,6 +67,6 @@ ln -sf code-linux.sh "$vscode/bin/remote-cli/code-server"
 ln -sf browser-linux.sh "$vscode/bin/helpers/browser.sh"
 node -e 'require("argon2")' 2>/dev/null || compile "$folder" argon2
 
-XDG_CONFIG_HOME="$folder/config" node node_modules/code-server/out/node/entry.js --version # it writes a default configuration
+XDG_CONFIG_HOME="$folder/config" node node_modules/code-server/out/node/entry.js --version # the first run writes a default configuration
 touch "$complete"
 say "code-server is ready in $folder"

@@ -1,5 +1,5 @@
--- What Neovim has of Remit from its start: one command, maps to bind, and a look at each file that is opened.
--- Everything else is loaded with the first use (NVI-01).
+-- What Neovim loads at its start: one command, the `<Plug>` maps, and an autocommand that attaches each opened file.
+-- Everything else is loaded with its first use (NVI-01).
 if vim.g.loaded_remit or vim.fn.has('nvim-0.7') == 0 then return end
 vim.g.loaded_remit = true
 
@@ -25,7 +25,7 @@ for name, act in pairs(maps) do
 end
 vim.keymap.set('i', '<Plug>(RemitAccept)', function() require('remit.ghost').accept() end, { desc = 'Remit: RemitAccept' })
 
--- A file that is read, one that is new, and a buffer that gets a name.
+-- Attach a file that is read or new, and a buffer that gets a name.
 vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile', 'BufFilePost' }, {
   group = vim.api.nvim_create_augroup('remit', {}),
   callback = function(event) require('remit.server').attach(event.buf) end,

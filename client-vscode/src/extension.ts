@@ -1,4 +1,4 @@
-// Activation and the command table: everything the extension adds to VS Code is named here.
+// Activation and the command table: this file names everything that the extension adds to VS Code.
 import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import { openConversation, type Conversation } from './chat/conversation';
@@ -24,9 +24,9 @@ import { placeOf, problemOf, type Place } from './problem';
 import { CLIENT_COMMANDS, openServer, type Server } from './server/client';
 import { watchHealth, type Health } from './server/health';
 
-/** Under which the folder's last session is remembered: its id only, the session itself is the server's. */
+/** The key under which a folder's last session is remembered: only the session's id, because the server keeps the session. */
 const LAST_SESSION = 'session';
-/** Under which a profile remembers that it has been shown the first steps. */
+/** The key under which a profile remembers that the first steps were shown. */
 const FIRST_STEPS = 'firstSteps';
 const REMEMBERED: readonly Change['type'][] = ['asked', 'loaded', 'cleared', 'ended'];
 
@@ -50,7 +50,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const health = watchHealth({ ...remit, status: () => remit.status(conversation.session()) }, ({ state, status, problem }) => {
     chat.showServer({ state, model: status?.model ?? null, standing: standingOf(status), editsAllowed: status?.edits === 'allow', problem });
     redraw();
-    // After a reload of the window, or an update, the chat goes on where it was (EDI-05).
+    // After a reload of the window or an update, the chat continues its last session (EDI-05).
     if (state === 'ready' && remembered !== undefined) void conversation.restore(remembered);
     if (state === 'ready') remembered = undefined;
     if (state === shown) return;
@@ -64,19 +64,19 @@ export function activate(context: vscode.ExtensionContext): void {
   const changed = (change: Change, view: View): void => {
     chat.show(change);
     changes.fire([change, view]);
-    // Another session stands elsewhere in its workflow; a command, or an answer, may have changed when edits are asked about.
+    // Another session has another workflow standing, and a command or an answer may have changed whether edits are asked about.
     if (['cleared', 'loaded', 'told'].includes(change.type) || allowsEdits(change)) void health.refresh();
     if (REMEMBERED.includes(change.type)) {
       void context.workspaceState.update(LAST_SESSION, view.turns.length > 0 ? conversation.session() : undefined);
     }
-    // What the model writes changes nothing but the chats.
+    // The model's text changes only the two chats, so nothing else has to be drawn again.
     if (change.type === 'event' && (change.event.kind === 'token_delta' || change.event.kind === 'thinking_delta')) return;
     redraw();
     review.changed(change, view, chat.visible());
     here.changed(view);
     if (change.type === 'event' && change.event.kind === 'run_completed') void announceEnd(change.event.turn_id, view, chat.visible());
     if (change.type === 'ended' && !running(view)) {
-      // A setting that changed while a turn ran counts from here on.
+      // A setting that was changed while a turn ran takes effect now.
       void (outdated ? health.start() : health.refresh());
       outdated = false;
       views.refresh();
@@ -168,7 +168,7 @@ export async function deactivate(): Promise<void> {
   await server?.stop();
 }
 
-/** What a person has mended is looked at again: a setting, a policy file, a folder that was not open. */
+/** Checks the server again after the person may have fixed a problem: a setting, a policy file, or a folder that was not open. */
 function mended(health: Health, settingsChanged: () => void): readonly vscode.Disposable[] {
   return [
     vscode.workspace.onDidChangeConfiguration((event) => {
@@ -183,7 +183,7 @@ function mended(health: Health, settingsChanged: () => void): readonly vscode.Di
   ];
 }
 
-/** In a profile that is new to Remit the first steps open by themselves, once, unless the person wants no page at the start (EDI-10). */
+/** Opens the first steps once in a new profile, unless the person's `workbench.startupEditor` is `none` (EDI-10). */
 async function openFirstSteps(context: vscode.ExtensionContext): Promise<void> {
   if (context.globalState.get(FIRST_STEPS, false)) return;
   await context.globalState.update(FIRST_STEPS, true);
@@ -211,7 +211,7 @@ function openSetting(name: string): Thenable<unknown> {
   return vscode.commands.executeCommand('workbench.action.openSettings', `@id:${name}`);
 }
 
-/** A person who looks elsewhere is told when a long turn has ended. */
+/** Tells a person who does not look at the chat that a long turn has ended. */
 async function announceEnd(turnId: string, view: View, chatVisible: boolean): Promise<void> {
   const turn = view.turns.find((each) => each.turn_id === turnId);
   if (!turn || !tookLong(turn) || (chatVisible && vscode.window.state.focused)) return;

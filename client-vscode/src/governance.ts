@@ -1,8 +1,8 @@
-// What was decided and by which rules, as rows of a list (LSP-11). Pure.
+// Decisions and the rules that made them, as rows of a list (LSP-11). Pure.
 import { count } from './chat/view';
 import { visibleLine } from './text';
 
-/** One call as the audit log has it, as far as a list shows it. */
+/** The fields of one call in the audit log that a list shows. */
 export interface Decided {
   readonly number: number;
   readonly time: string;
@@ -11,10 +11,10 @@ export interface Decided {
   readonly policy_decision?: string | null;
   readonly policy_rule_name?: string | null;
   readonly policy_rule_at?: string | null;
-  /** What it asked to do, as JSON. */
+  /** The call's actions, as JSON. */
   readonly actions?: string | null;
   readonly session_id?: string | null;
-  /** Whether it came to nothing, and what it came to; neither is there while it runs. */
+  /** Whether the call failed, and its outcome. Both are missing while the call runs. */
   readonly failed?: boolean;
   readonly came_to?: string | null;
 }
@@ -32,7 +32,7 @@ export interface CountedRule {
   readonly shadowed_by: string | null;
 }
 
-/** Where a rule stands: what `remit.policy.open` takes. */
+/** The place of a rule, as `remit.policy.open` takes it. */
 export interface RulePlace {
   readonly rule?: string;
   readonly file?: string;
@@ -46,11 +46,11 @@ export interface Row {
   readonly icon: string;
   readonly colour: string | null;
   readonly place: RulePlace | null;
-  /** What it was about in the workspace: files, each by its path as the log has it. */
+  /** The files that the call was about, each by its path as the log has it. */
   readonly files: readonly string[];
 }
 
-/** The answers a list of calls can be narrowed to. */
+/** The decisions that a list of calls can be filtered by. */
 export const DECISIONS = ['allowed', 'review_required', 'denied'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
@@ -65,7 +65,7 @@ const LOOKS: { readonly [decision: string]: readonly [icon: string, colour: stri
   denied: ['error', 'testing.iconFailed'],
 };
 
-/** How it was decided, as an icon: what was asked about, by how it ended. */
+/** The icon of a decision. For a call that the person was asked about, it shows how the call ended. */
 function lookOf({ policy_decision: decision, failed }: Decided): readonly [icon: string, colour: string | null] {
   const asked = decision === 'review_required' && failed !== undefined;
   return LOOKS[asked ? (failed ? 'denied' : 'allowed') : decision ?? ''] ?? ['circle-slash', null];
@@ -117,7 +117,7 @@ export function ruleRow(rule: CountedRule): Row {
 export interface RuleGroup {
   readonly title: string;
   readonly rules: readonly CountedRule[];
-  /** Whether a person can change it. */
+  /** Whether a person can change these rules. */
   readonly own: boolean;
 }
 
@@ -129,7 +129,7 @@ function originOf(rule: CountedRule): (typeof ORIGINS)[number] {
   return /[\\/](default|workflow)\.yaml$/.test(rule.file ?? '') ? 'Packaged default' : 'Yours';
 }
 
-/** The rules by where they come from, the person's first. */
+/** Groups the rules by where they come from, the person's own first. */
 export function ruleGroups(rules: readonly CountedRule[]): readonly RuleGroup[] {
   return ORIGINS.flatMap((origin) => {
     const own = rules.filter((rule) => originOf(rule) === origin);
@@ -145,7 +145,7 @@ function subject(call: Decided): string {
   return typeof about === 'string' ? visibleLine(about).slice(0, 120) : '';
 }
 
-/** What a call asked to do; none where the log has nothing that can be read of it. */
+/** Returns the actions of a call, or none if the log has nothing readable. */
 function actionsOf({ actions }: Decided): readonly { readonly path?: unknown; readonly script?: unknown; readonly command?: unknown }[] {
   try {
     const found: unknown = JSON.parse(actions ?? '');

@@ -1,7 +1,7 @@
-// What a person reads when something is wrong: what, why, fix, and the buttons that help (EDI-01).
+// What a person reads when something is wrong: what happened, why, how to fix it, and buttons that help (EDI-01).
 import type { ErrorCode } from './contract';
 
-/** The server's codes, and what goes wrong before there is a server to say it. */
+/** The server's error codes, and codes for what goes wrong before a server runs. */
 export type ProblemCode = ErrorCode | 'no_folder' | 'server_missing' | 'install_failed' | 'server_failed' | 'server_lost' | 'connection_lost';
 
 export interface Problem {
@@ -41,7 +41,7 @@ const HELPS: { readonly [code in ProblemCode]?: readonly Remedy[] } = {
   internal: ['log', 'restart'],
 };
 
-/** What helps, best first. */
+/** The remedies for a problem, best first. */
 export function remediesFor(problem: Problem): readonly Remedy[] {
   return HELPS[problem.code] ?? (placeOf(problem) ? ['file', 'retry'] : []);
 }
@@ -57,7 +57,7 @@ export interface Place {
   readonly character: number;
 }
 
-/** The place that a problem with a file names at the start of its `why` (`/a/policy.yaml:3:5: …`). */
+/** Returns the place that the `why` of a problem with a file starts with (`/a/policy.yaml:3:5: …`), or null. */
 export function placeOf(problem: Problem): Place | null {
   const [, file, line, column] = /^(\/.+?):(\d+):(\d+): /.exec(problem.why) ?? [];
   return file ? { file, line: Number(line) - 1, character: Number(column) - 1 } : null;
@@ -67,16 +67,16 @@ export function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** In one paragraph, for places that draw no markup. */
+/** The problem as one paragraph, for places that show no markup. */
 export function inWords({ what, why, fix }: Problem): string {
   return `${sentence(what)}: ${why}. ${sentence(fix)}.`.replace(/`([^`]*)`/g, '“$1”');
 }
 
 const REQUEST_CANCELLED = -32800;
-/** vscode-jsonrpc's: the connection was disposed of, or no longer works. */
+/** Error codes of vscode-jsonrpc: the connection was disposed of, or no longer works. */
 const CONNECTION_GONE = [-32097, -32096];
 
-/** Whatever a request rejects with, as a problem. */
+/** Makes a problem of the value that a request rejected with. */
 export function problemOf(error: unknown): Problem {
   if (isProblem(error)) return error;
   const { code, data, message } = record(error);

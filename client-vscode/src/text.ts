@@ -1,9 +1,9 @@
-// Words and diffs as a person should read them: nothing hidden, nothing that reorders itself (EDI-02).
+// Text and diffs in a form that is safe to read: no hidden characters, and none that reorder the text (EDI-02).
 import { applyPatch, parsePatch } from 'diff';
 
-// Everything that draws nothing or changes how its neighbours are drawn: controls but tab and newline, soft hyphen,
+// All characters that draw nothing or change how their neighbours are drawn: control characters, soft hyphen,
 // zero-width and bidirectional characters, line separators, variation selectors, tags, private use, letters and marks
-// that draw nothing (the same as in the server's `visible.py`).
+// that draw nothing (the same as in the server's `visible.py`). `visible` keeps tab and newline.
 const HIDDEN =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180D\u180F\u2800\u3164\uFFA0\uFE00-\uFE0F\u{E0100}-\u{E01EF}]/gu;
 
@@ -20,7 +20,7 @@ export function visibleLine(text: string): string {
   return visible(text).replaceAll('\n', '↵').replaceAll('\t', '⇥');
 }
 
-/** An argument vector as one would type it in a shell, each argument quoted unless it is plain. */
+/** An argument vector as typed in a shell, with each argument quoted unless it has only safe characters. */
 export function commandLine(argv: readonly string[]): string {
   return argv
     .map((each) => (/^[\w@%+=:,./-]+$/.test(each) ? each : `'${visibleLine(each).replaceAll("'", "'\\''")}'`))
@@ -34,13 +34,13 @@ export function duration(milliseconds: number): string {
   return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
 }
 
-/** Time left until `deadline` (RFC 3339), in words, or null when it has passed or is no date. */
+/** The time left until `deadline` (RFC 3339) as text, or null if it has passed or is not a date. */
 export function remaining(deadline: string, now: number): string | null {
   const seconds = Math.ceil((Date.parse(deadline) - now) / 1000);
   return seconds > 0 ? clock(seconds) : null;
 }
 
-/** Whole seconds as a clock counts them. */
+/** Whole seconds as text, from one minute on as minutes and seconds. */
 export function clock(seconds: number): string {
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`;
 }
@@ -52,7 +52,7 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** A unified diff line by line, with line numbers. What does not parse is shown as it is, as `meta`. */
+/** A unified diff line by line, with line numbers. If the diff does not parse, its lines are returned unchanged as `meta`. */
 export function diffLines(diff: string): readonly DiffLine[] {
   const hunks = parsed(diff);
   if (!hunks) return diff.split('\n').map((text) => ({ kind: 'meta', before: null, after: null, text: visible(text) }));
@@ -73,25 +73,25 @@ export function diffLines(diff: string): readonly DiffLine[] {
   });
 }
 
-/** One line for a message of VS Code, which would make links of it. */
+/** One line for a message of VS Code, with Markdown links broken because VS Code would make them clickable. */
 export function noticeLine(text: string): string {
   return visibleLine(text).replaceAll('](', '] (');
 }
 
-/** One line as Markdown that draws exactly this text: no link, image, code, emphasis or HTML of its own. A bare address is a link, too. */
+/** One line as Markdown that shows exactly this text: no link (a bare address is one, too), image, code, emphasis or HTML in it takes effect. */
 export function plainMarkdown(text: string): string {
   return visibleLine(text).replace(/[\\`*_{}[\]()<>!|~&$@]|:(?=\/\/)|(?<=\bwww)\./gi, '\\$&');
 }
 
-/** A hunk as it is shown; `line` is its first changed line in the text as it is, counted from 0. */
+/** A hunk for display; `line` is its first changed line in the text before the change, counted from 0. */
 export interface Hunk {
   readonly line: number;
-  /** Where it stands in the text as it would be: its first line, counted from 0, and the one after its last. */
+  /** The hunk's lines in the changed text: its first line, counted from 0, and the line after its last. */
   readonly after: { readonly start: number; readonly end: number };
   readonly lines: readonly DiffLine[];
 }
 
-/** The hunks of a unified diff; none of what does not parse. */
+/** The hunks of a unified diff, or none if it does not parse. */
 export function hunksOf(diff: string): readonly Hunk[] {
   const lines = diffLines(diff);
   const starts = lines.flatMap((line, index) => (line.kind === 'hunk' ? [index] : []));
@@ -113,7 +113,7 @@ export function removed(lines: readonly DiffLine[]): number {
   return lines.filter((line) => line.kind === 'remove').length;
 }
 
-/** `text` after `diff`, or null when the diff does not fit it exactly. */
+/** Returns `text` with `diff` applied, or null if the diff does not fit exactly. */
 export function patched(text: string, diff: string): string | null {
   try {
     const result = applyPatch(text, diff, { fuzzFactor: 0 });

@@ -1,7 +1,7 @@
-// Words that the chat shows, in the language of the editor (EDI-07). The English text is the key, as in `vscode.l10n`.
+// Translates the words that the chat shows into the language of the editor (EDI-07). The English text is the key, as in `vscode.l10n`.
 let bundle: { readonly [english: string]: string } = {};
 
-/** Has `say` speak with these translations; what they lack stays English. */
+/** Makes `say` use these translations; a text without a translation stays English. */
 export function speak(translations: { readonly [english: string]: string }): void {
   bundle = translations;
 }

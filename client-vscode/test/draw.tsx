@@ -1,4 +1,4 @@
-// Draws turns as the panel does, for who compares what is shown with what happened: turns as JSON come in, HTML goes out.
+// Draws turns as the panel does, to compare what is shown with what happened: reads turns as JSON and writes HTML.
 import fs from 'node:fs';
 import { renderToString } from 'preact-render-to-string';
 import { EMPTY, reduce } from '../src/chat/reduce';

@@ -1,9 +1,9 @@
-// Events as the server sends them, for tests: `events()` numbers them, each maker fills in what a test does not care about.
+// Events as the server sends them, for tests. `events()` numbers them; each maker fills in the fields that a test does not care about.
 import type { Asked } from '../src/chat/reduce';
 import type { Folder } from '../src/chat/view';
 import type { AgentEvent, ApprovalRequired, RunResult, ToolResultEvent } from '../src/contract';
 
-/** An event as a test writes it: without the fields that all events have. */
+/** An event as a test writes it, without the fields that all events have. */
 export type Sent = Rest<AgentEvent>;
 type Rest<E> = E extends AgentEvent ? Omit<E, 'seq' | 'session_id' | 'turn_id' | 'time' | 'step'> : never;
 

@@ -1,4 +1,4 @@
-// Rows of the audit log and of the policy, as they are listed (LSP-11).
+// The rows of the audit log and of the policy's rules in their lists (LSP-11).
 import { expect, test } from 'vitest';
 import { decidedRow, ruleGroups, ruleRow, type CountedRule } from '../src/governance';
 

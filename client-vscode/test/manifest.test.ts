@@ -1,4 +1,4 @@
-// Each string of the manifest has its words, in the file that translations replace, and no word is left over.
+// Each placeholder of the manifest has a text in `package.nls.json`, and no text there is unused.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 

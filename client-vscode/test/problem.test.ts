@@ -1,4 +1,4 @@
-// Every problem says what, why and how to mend it, and its buttons do something that exists.
+// Every problem says what happened, why and how to fix it, and its buttons run existing commands.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { inWords, isRemedy, placeOf, problemOf, REMEDIES, remediesFor, type Problem, type ProblemCode } from '../src/problem';

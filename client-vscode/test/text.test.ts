@@ -1,4 +1,4 @@
-// THR-approvals-hidden-payload: what a person approves is drawn as it is, character by character.
+// THR-approvals-hidden-payload: what a person approves is shown exactly, with every hidden character spelled out.
 import { describe, expect, test } from 'vitest';
 import { added, commandLine, diffLines, duration, hunksOf, patched, remaining, removed, visible, visibleLine } from '../src/text';
 

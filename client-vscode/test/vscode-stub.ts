@@ -1,5 +1,5 @@
-// Stands in for the `vscode` module in unit tests, which use none of it.
+// Replaces the `vscode` module in unit tests of code that does not really use it.
 export {};
 
-/** English, with its values filled in. */
+/** Returns the English text with its values filled in. */
 export const l10n = { t: (text: string, ...values: readonly string[]): string => text.replace(/\{(\d)\}/g, (_, index: string) => values[Number(index)] ?? '') };

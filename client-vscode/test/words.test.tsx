@@ -1,4 +1,4 @@
-// The chat speaks the editor's language where there are words for it (EDI-07).
+// The chat uses the editor's language where a translation exists (EDI-07).
 import { renderToString } from 'preact-render-to-string';
 import { afterEach, expect, test } from 'vitest';
 import { Welcome } from '../src/webview/welcome';

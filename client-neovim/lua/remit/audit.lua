@@ -1,4 +1,4 @@
--- `:Remit audit`: the last calls, newest first, each with the way to the rule that decided it (NVI-06).
+-- `:Remit audit` lists the last calls, newest first; a key opens the rule that decided a call (NVI-06).
 local server = require('remit.server')
 
 local M = {}
@@ -6,9 +6,9 @@ local known = server.known
 local MOST = 200
 local GROUPS = { denied = 'RemitError', review_required = 'RemitAsk' }
 
-local calls = {} -- as the lines of the buffer have them
+local calls = {} -- in the order of the buffer's lines
 
---- What a call was about: the first of its actions.
+--- The path or command that a call was about, from the first of its actions.
 ---@param call table a record of the audit log
 ---@return string
 local function subject(call)
@@ -28,7 +28,7 @@ local function line_of(call)
   return ('%s  %-15s  %-14s  %s  (%s)'):format(time, decision, known(call.tool_name) or '', subject(call), known(call.policy_rule_name) or 'no rule')
 end
 
---- Where the first of the rules was written when it decided: its name, and if known its file and line.
+--- The place of the first rule when it decided: its name, and if known its file and line.
 ---@param call table a record of the audit log
 local function place_of(call)
   local at = vim.split(known(call.policy_rule_at) or '', ', ', { plain = true })[1]
@@ -42,7 +42,7 @@ local function go_to_rule()
   local params = { command = 'remit.policy.open', arguments = { place_of(call) } }
   server.request('workspace/executeCommand', params, function(problem, found)
     if problem then return vim.notify(problem, vim.log.levels.ERROR) end
-    if found.shown then return end -- by the editor, as the server asked it to
+    if found.shown then return end -- The server has had the editor show it.
     vim.cmd(('split +%d %s'):format(found.line, vim.fn.fnameescape(found.file)))
   end)
 end
@@ -66,7 +66,7 @@ local function show(found)
   vim.keymap.set('n', 'q', function() vim.cmd('close') end, { buffer = buffer, nowait = true })
 end
 
---- Lists the last calls; with a decision those of it: `allowed`, `review_required`, `denied`.
+--- Lists the last calls; with a decision only calls with that one: `allowed`, `review_required` or `denied`.
 ---@param decision string|nil
 function M.open(decision)
   server.execute('remit.audit.query', { limit = MOST, decision = decision }, function(problem, found)

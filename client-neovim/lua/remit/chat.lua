@@ -1,4 +1,4 @@
--- The chat: a buffer next to the code, where turns are streamed and questions are answered by keys.
+-- The chat: a buffer next to the code that shows turns as they run. Questions are answered by keys.
 local parts = require('remit.parts')
 local server = require('remit.server')
 
@@ -24,7 +24,7 @@ end
 
 local KEY_LINES = { '  y allow once   s this session   f all edits this session   ? more', '  n no   N no, with a comment' }
 
---- Shows which rules ask, and what further answers would remember: once, below the question (APP-04).
+--- Shows below the question, once, which rules ask and which rule each further answer would add (APP-04).
 local function show_details()
   local question = require('remit.turn').question
   if not question or question.detailed then return end
@@ -42,7 +42,7 @@ local function show_details()
   vim.api.nvim_win_set_cursor(0, { asked_at.last, 0 })
 end
 
---- A yes needs the end of the question before one's eyes, and one that writes a rule the rule.
+--- Allows only if the end of the question is visible. An answer that adds a lasting rule must first have shown that rule.
 local function allow(scope)
   local turn = require('remit.turn')
   if turn.question and asked_at and vim.fn.line('w$') < asked_at.last then
@@ -60,7 +60,7 @@ local function allow(scope)
   turn.answer('allow', scope)
 end
 
---- What answers, on every surface by the same keys (docs/keys.md). They are set while a question waits: else `y` copies.
+--- The keys that answer, the same in every client (docs/keys.md). They are set only while a question waits, because otherwise `y` copies.
 local ANSWERS = {
   y = function() allow('once') end,
   s = function() allow('session') end,
@@ -108,7 +108,7 @@ local function window()
   end
 end
 
---- Opens the chat next to the code, and goes there.
+--- Opens the chat next to the code, and moves the cursor there.
 function M.open()
   M.open_beside()
   vim.api.nvim_set_current_win(window())
@@ -116,7 +116,7 @@ end
 
 local CODE, NARROWEST = 60, 50
 
---- Splits the window for the chat: on the right where the code keeps its columns, else below it.
+--- Splits the window for the chat: on the right if the code keeps enough columns, else below.
 local function split_off()
   local left = vim.o.columns - CODE
   local width = math.min(require('remit.config').get().width, left)
@@ -127,7 +127,7 @@ local function split_off()
   end
 end
 
---- Opens the chat next to the code; the cursor stays.
+--- Opens the chat next to the code. The cursor stays where it is.
 function M.open_beside()
   if window() then return end
   local before = vim.api.nvim_get_current_win()
@@ -143,11 +143,11 @@ function M.prompt()
   end)
 end
 
---- What stands before each line that is drawn of a sub-agent (AGT-17).
+--- The text before each line of a sub-agent (AGT-17).
 local BEHIND = '┆ '
 local behind = ''
 
---- Adds lines; a window that shows the end goes on showing it. Returns the first new row.
+--- Adds lines. A window that shows the end of the chat follows. Returns the first new row.
 local function add(lines, group)
   if behind ~= '' then lines = vim.tbl_map(function(line) return behind .. line end, lines) end
   local there = ready()
@@ -172,7 +172,7 @@ function M.say(text, group)
   return add(split(text), group)
 end
 
---- Begins a turn; what is too long ago goes, so that a long chat stays as quick as a short one (NVI-08).
+--- Begins a turn in the chat. The oldest lines are removed, so that a long chat stays as quick as a short one (NVI-08).
 function M.asked(line)
   local there = ready()
   local over = vim.api.nvim_buf_line_count(there) - MOST_LINES
@@ -192,7 +192,7 @@ function M.clear()
   vim.bo[there].modifiable = false
 end
 
---- Adds text to the end of what is streamed.
+--- Adds text to the end of the streamed text.
 local function stream(text)
   if not streaming then
     streaming = add({ '' })
@@ -244,7 +244,7 @@ local function draw_question(event)
   set_answers()
 end
 
---- Says at each part whether it is left out.
+--- Marks each part that is left out.
 function M.mark(question)
   local there = ready()
   for _, each in ipairs(marks) do
@@ -256,14 +256,14 @@ function M.mark(question)
   end
 end
 
---- Goes to the question that waits.
+--- Moves the cursor to the question that waits.
 function M.show_question()
   if not require('remit.turn').question then return vim.notify('Remit is not asking anything') end
   M.open()
   vim.api.nvim_win_set_cursor(0, { asked_at.last, 0 })
 end
 
---- Whether a call did what it was for: a program that it ran has ended, and not with an error.
+--- Whether a call succeeded; if it ran a program, the program must have ended without an error.
 local function went_well(ok, exit_code, data)
   return ok and (known(exit_code) or 0) == 0 and not (data and data.passed == false)
 end
@@ -316,7 +316,7 @@ end
 
 local MADE = { created = ' (new)', deleted = ' (deleted)' }
 
---- Draws how a turn ended: what it changed, and why not all was done.
+--- Draws how a turn ended: the files that it changed, and why not everything was done.
 function M.ended(result)
   streaming = nil
   local problem, reason = known(result.error), known(result.reason)
@@ -359,7 +359,7 @@ local REPLAYED = {
   turn_end = function(record) M.ended(record) end,
 }
 
---- Draws one record of a session that was kept; nothing in it runs.
+--- Draws one record of a stored session. Nothing is run again.
 function M.replay(record)
   local draw = REPLAYED[record.type]
   if draw then draw(record) end

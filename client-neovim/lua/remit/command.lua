@@ -1,10 +1,10 @@
--- `:Remit`: a word of the table alone, or a line of the chat (NVI-03).
+-- `:Remit` runs a subcommand if its argument is a word of `M.WORDS`, and else sends it as a line of the chat (NVI-03).
 local server = require('remit.server')
 local turn = require('remit.turn')
 
 local M = {}
 
---- Asks for what the server offers at the cursor, or for the lines of the range.
+--- Runs the server's code action of this kind at the cursor, or for the lines of the range.
 local function task(kind)
   return function(given)
     local cursor = vim.api.nvim_win_get_cursor(0)
@@ -33,7 +33,7 @@ local function task(kind)
   end
 end
 
---- Asks for an edit of the lines of the range, which go along (LSP-13).
+--- Asks for an edit of the lines of the range, which are attached to the message (LSP-13).
 local function edit_lines(words, given)
   local name, folder = vim.api.nvim_buf_get_name(0), nil
   folder = server.folder_of(name)
@@ -62,7 +62,7 @@ local function choose_session()
   end)
 end
 
---- Tries a model and keeps it, and says what came of it (MOD-27).
+--- Has the server try a model and keep it, and shows the result (MOD-27).
 local function use_model(reference)
   vim.notify(('trying one step with %s …'):format(reference))
   server.execute('remit.model.use', { reference = reference }, function(problem, found)
@@ -72,7 +72,7 @@ local function use_model(reference)
   end)
 end
 
---- Has the person choose a model of those that can be used here, or name one (MOD-26).
+--- Lets the person choose a model that the server has found, or name one (MOD-26).
 local function choose_model()
   server.execute('remit.model.list', {}, function(problem, found)
     if problem then return vim.notify(problem, vim.log.levels.ERROR) end
@@ -132,7 +132,7 @@ function M.run(given)
   turn.ask(line)
 end
 
---- What may stand where the line ends.
+--- The completions for the end of the line.
 function M.complete(lead, line)
   local text = line:gsub('^%S*%s+', '')
   local found = {}

@@ -1,12 +1,12 @@
--- The person's settings: from `vim.g.remit`, or from `require('remit').setup()`, which comes later and counts more.
+-- The person's settings, from `vim.g.remit` and `require('remit').setup()`. The latter have priority.
 local M = {}
 
 ---@class remit.Config
 ---@field cmd string[] the server's command line
----@field trusted boolean|nil whether folders that are opened here are trusted; nil: the server asks once for each
----@field width number columns of the chat, at most
----@field auto boolean whether files that are opened are shown to the server
----@field inline_completion boolean whether the model completes at the cursor; from Neovim 0.10 on
+---@field trusted boolean|nil whether folders that are opened here are trusted; if nil, the server asks once for each
+---@field width number the most columns of the chat
+---@field auto boolean whether files are shown to the server when they are opened
+---@field inline_completion boolean whether the model completes at the cursor; needs Neovim 0.10
 local DEFAULTS = { cmd = { 'remit', 'serve' }, width = 72, auto = true, inline_completion = false }
 local KINDS = { cmd = 'table', trusted = 'boolean', width = 'number', auto = 'boolean', inline_completion = 'boolean' }
 

@@ -1,5 +1,5 @@
--- What the model would write at the cursor, as grey text behind it until it is accepted or the next key (LSP-12).
--- From Neovim 0.10 on: earlier ones draw no text within a line.
+-- Shows the model's completion as grey text after the cursor until it is accepted or a key is typed (LSP-12).
+-- Needs Neovim 0.10, because earlier versions cannot draw text within a line.
 local server = require('remit.server')
 
 local M = { shown = nil }
@@ -16,7 +16,7 @@ local function cancel()
   asked = nil
 end
 
---- Takes the text away, and what was asked for.
+--- Removes the shown text and cancels the request for a new one.
 function M.clear()
   cancel()
   if M.shown and vim.api.nvim_buf_is_valid(M.shown.buffer) then
@@ -63,7 +63,7 @@ local function typed()
   end, PAUSE_MS)
 end
 
---- Puts what is shown into the buffer; false where nothing is.
+--- Inserts the shown text into the buffer. Returns false if none is shown.
 ---@return boolean
 function M.accept()
   local it = M.shown
@@ -75,7 +75,7 @@ function M.accept()
   return true
 end
 
---- Has the server complete, and draws what it says; `described` is what Neovim is told of the server.
+--- Turns completion at the cursor on. `described` is the configuration of the LSP client, which gets what the server needs.
 function M.enable(described)
   if vim.fn.has('nvim-0.10') == 0 then
     return vim.notify_once('remit: inline_completion needs Neovim 0.10', vim.log.levels.WARN)

@@ -1,9 +1,9 @@
--- What waits for an answer, drawn where it would be written: the new lines below those that go (NVI-02).
+-- Draws a waiting change in the files that it would change: the added lines below the removed ones (NVI-02).
 local parts = require('remit.parts')
 
 local M = {}
 local space = vim.api.nvim_create_namespace('remit.review')
-local drawn = {} -- buffer -> mark -> { path, hunk }
+local drawn = {} -- buffer -> extmark -> { path, hunk }
 
 local function buffer_of(path)
   local name = require('remit.turn').folder .. '/' .. path
@@ -31,7 +31,7 @@ local function draw_hunk(buffer, question, diff, hunk, total)
   drawn[buffer][mark] = { path = diff.path, hunk = hunk.number }
 end
 
---- Draws a question in the buffers that it is about.
+--- Draws a question in the buffers of the files that it would change.
 function M.show(question)
   M.clear()
   for _, diff in ipairs(question.event.diffs) do
@@ -61,7 +61,7 @@ local function places()
   return found
 end
 
---- Goes to the next hunk (1) or the one before (-1), and round.
+--- Moves the cursor to the next hunk (1) or the previous one (-1), and wraps around.
 function M.jump(step)
   local found, row = places(), vim.api.nvim_win_get_cursor(0)[1] - 1
   if #found == 0 then return vim.notify('no change is waiting in this file') end
@@ -70,7 +70,7 @@ function M.jump(step)
   vim.api.nvim_win_set_cursor(0, { target.row + 1, 0 })
 end
 
---- The part that the cursor is at: the last hunk that begins at or above it.
+--- The part at the cursor: the last hunk that begins at or above it, or else the first one.
 local function part_here()
   local row, here = vim.api.nvim_win_get_cursor(0)[1] - 1, nil
   for _, each in ipairs(places()) do
@@ -79,7 +79,7 @@ local function part_here()
   return here
 end
 
---- Leaves a part out of the answer, or takes it again.
+--- Leaves a part out of the answer, or includes it again.
 function M.toggle(part, comment)
   local question = require('remit.turn').question
   if not question or not part then return vim.notify('no change is waiting here', vim.log.levels.WARN) end
@@ -89,7 +89,7 @@ function M.toggle(part, comment)
   require('remit.chat').mark(question)
 end
 
---- Leaves a part out with words for the model.
+--- Leaves a part out, with a comment for the model.
 function M.comment(part)
   if not part then return M.toggle(nil) end
   vim.ui.input({ prompt = 'Left out, because: ' }, function(words)

@@ -1,11 +1,11 @@
--- Starts `remit serve`, and speaks to it through Neovim's own LSP client, from version 0.7 on.
+-- Starts `remit serve` and talks to it through Neovim's own LSP client, from version 0.7 on.
 local config = require('remit.config')
 
 local M = {}
 local STARTED_MS = 20000
-local starting = nil -- the client that was started last, in Neovim 0.7
+local starting = nil -- the client that was started last, used only in Neovim 0.7
 
---- What a JSON null is in Lua is nothing here.
+--- Returns nil for a JSON null, and any other value as it is.
 function M.known(value)
   if value == vim.NIL then return nil end
   return value
@@ -26,14 +26,14 @@ local function on_progress(problem, params, ...)
   if standard then return standard(problem, params, ...) end
 end
 
---- Policy and configuration files are completed, as newer versions of Neovim do by themselves (NVI-06).
+--- Turns completion on in policy and configuration files, which newer versions of Neovim do by themselves (NVI-06).
 local function complete_own_files(_, buffer)
   if vim.bo[buffer].filetype == 'yaml' and vim.bo[buffer].omnifunc == '' then
     vim.bo[buffer].omnifunc = 'v:lua.vim.lsp.omnifunc'
   end
 end
 
---- What Neovim's LSP client is told of the server.
+--- Returns the configuration of Neovim's LSP client for the server.
 ---@return table
 function M.describe()
   local settings = config.get()
@@ -63,21 +63,21 @@ vim.lsp.commands['remit.client.rename'] = function(command)
   end)
 end
 
---- Shows a file to the server, which is started where it does not run.
----@return boolean|nil whether it is shown
+--- Attaches the server to a buffer, and starts the server if it does not run.
+---@return boolean|nil whether the server was attached
 function M.attach(buffer)
   if vim.bo[buffer].buftype ~= '' or vim.api.nvim_buf_get_name(buffer) == '' or not config.get().auto then return end
-  if vim.fn.executable(config.get().cmd[1]) == 0 then return end -- :checkhealth remit says so
+  if vim.fn.executable(config.get().cmd[1]) == 0 then return end -- `:checkhealth remit` reports this.
   if vim.lsp.start then
     vim.lsp.start(M.describe(), { bufnr = buffer })
-  else -- Neovim 0.7, which has no client in its list before it has answered
+  else -- In Neovim 0.7 a client is not in the list before the server has answered.
     starting = starting or vim.lsp.start_client(M.describe())
     vim.lsp.buf_attach_client(buffer, starting)
   end
   return true
 end
 
---- The server; where it has ended it is started again, once, for the files that are open (NVI-07).
+--- Returns the client of the server. If the server has ended, it is started again once for the open files (NVI-07).
 local function ready()
   if M.client() then return M.client() end
   local shown = false
@@ -88,7 +88,7 @@ local function ready()
   return M.client()
 end
 
---- Sends a request; `done(problem, result)` gets a problem as text. False where there is no server.
+--- Sends a request. `done(problem, result)` gets a problem as text. Returns false if there is no server.
 function M.request(method, params, done)
   local server, buffer = ready(), vim.api.nvim_get_current_buf()
   if not server then
@@ -107,20 +107,20 @@ function M.request(method, params, done)
   return true
 end
 
---- Runs a command of the server with one argument, about the file that is shown.
+--- Runs a command of the server with one argument, about the file of the current buffer.
 function M.execute(command, argument, done)
   local about = vim.tbl_extend('keep', argument or {}, M.place())
   return M.request('workspace/executeCommand', { command = command, arguments = { about } }, done)
 end
 
---- The file that is shown, or where it is none of a project the folder Neovim was started in.
+--- The file of the current buffer, or if it has none the folder that Neovim was started in.
 function M.place()
   local name = vim.api.nvim_buf_get_name(0)
   if vim.bo.buftype == '' and name ~= '' then return { uri = vim.uri_from_bufnr(0) } end
   return { workspace_folder = M.folder_of('') }
 end
 
---- The workspace folder that a file is in, the innermost of several; where it is in none, the first.
+--- The workspace folder that contains a file, the innermost of several; the first folder if none contains it.
 function M.folder_of(name)
   local server, found = M.client(), nil
   for _, folder in ipairs(vim.lsp.buf.list_workspace_folders()) do

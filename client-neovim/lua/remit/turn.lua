@@ -1,4 +1,4 @@
--- The turn that runs: asked, streamed into the chat, answered, stopped (NVI-04).
+-- The running turn: asks, streams it into the chat, answers its questions and stops it (NVI-04).
 local server = require('remit.server')
 
 local M = { session = nil, running = nil, question = nil, intent = nil, folder = nil, standing = nil }
@@ -19,7 +19,7 @@ local function context()
   }
 end
 
---- What goes along is added to the message that a line comes to.
+--- Adds the attachments to the first text part of an input.
 local function with_attached(input, attached)
   for _, part in ipairs(attached and input or {}) do
     if part.type == 'text' then
@@ -30,7 +30,7 @@ local function with_attached(input, attached)
   return input
 end
 
---- Where another session stands in its workflow.
+--- Asks for the workflow standing of a session that the chat has just switched to.
 local function look()
   M.standing = nil
   server.request('remit/status', { session_id = M.session }, function(problem, status)
@@ -38,7 +38,7 @@ local function look()
   end)
 end
 
---- Sends a line of the chat: a message, a `/command`, or a `!command`; with a message goes what is `attached`.
+--- Sends a line of the chat: a message, a `/command` or a `!command`. `attached` are the attachments of a message.
 function M.ask(line, attached)
   if M.running then return vim.notify('Remit is still working on the last request; :Remit stop ends it', vim.log.levels.WARN) end
   local about = context()
@@ -73,7 +73,7 @@ function M.run(input, model, about)
   if not sent then M.running = nil end
 end
 
---- Takes one event of the turn.
+--- Handles one event of the turn.
 function M.take(event)
   if event.kind == 'intent_selected' and not event.sub_agent then M.intent = event.intent end
   if event.kind == 'state_changed' then M.standing = event end
@@ -88,7 +88,7 @@ function M.take(event)
   chat().draw(event)
 end
 
---- Answers the question that waits; `comment` is for the model.
+--- Answers the waiting question; `comment` is for the model.
 function M.answer(decision, scope, comment)
   local question = M.question
   if not question then return vim.notify('Remit is not asking anything', vim.log.levels.WARN) end
@@ -103,7 +103,7 @@ function M.answer(decision, scope, comment)
   end)
 end
 
---- Stops the turn. One that the server has not begun yet cannot be stopped there, so it is asked again until it ends.
+--- Stops the turn. The server cannot stop a turn that it has not begun yet, so the request is repeated until the turn ends.
 function M.stop()
   local turn = M.running
   if not turn then return vim.notify('Remit is not running anything') end
@@ -116,7 +116,7 @@ function M.stop()
   end)
 end
 
---- Shows a session that was kept.
+--- Shows a stored session.
 function M.load(session)
   server.execute('remit.session.load', { session = session }, function(problem, found)
     if problem then return chat().say(problem, 'RemitError') end
@@ -127,14 +127,14 @@ function M.load(session)
   end)
 end
 
---- The server is gone.
+--- Ends the turn in the chat, because the server is gone.
 function M.lost()
   if M.running then chat().say('the server ended; :Remit log says more', 'RemitError') end
   M.running, M.question = nil, nil
   require('remit.review').clear()
 end
 
---- Words for a status line, with the place in the workflow where it holds something back: nothing where there is no server.
+--- The text for a status line, empty without a server. It names the workflow state unless the mode is `explore`.
 function M.status()
   if not server.client() then return '' end
   local strict = M.standing and M.standing.mode ~= 'explore' and (' [%s: %s]'):format(M.standing.mode, M.standing.state) or ''

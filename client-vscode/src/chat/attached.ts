@@ -1,11 +1,11 @@
-// What goes along with a message: files, selections, problems, symbols, as the contract has them (EDI-06, LSP-13). Pure.
+// The attachments of a message: files, selections, problems and symbols, in the form of the contract (EDI-06, LSP-13). Pure.
 import type { ChatReply, TextInput } from '../contract';
 
 type Given = NonNullable<TextInput['attachments']>[number];
 export type Attachment = Given & { readonly type: NonNullable<Given['type']> };
 export type Attachments = readonly Attachment[];
 
-/** What the person has not sent yet. */
+/** A message that the person has not sent yet. */
 export interface Draft {
   readonly text: string;
   readonly attachments: Attachments;
@@ -13,10 +13,10 @@ export interface Draft {
 
 export const NO_DRAFT: Draft = { text: '', attachments: [] };
 
-/** As many as the server takes with one message. */
+/** The most attachments that the server takes with one message. */
 export const MOST_ATTACHMENTS = 32;
 
-/** What an attachment is called, on its chip and below the message it went with. */
+/** The name of an attachment, as shown on its chip and below the message that it was sent with. */
 export function attachmentName(attachment: Attachment): string {
   switch (attachment.type) {
     case 'selection':
@@ -30,18 +30,18 @@ export function attachmentName(attachment: Attachment): string {
   }
 }
 
-/** Those that are there with others behind them, each once, and no more than the server takes. */
+/** The attachments that are there followed by the new ones, each once, and no more than the server takes. */
 export function withAttachments(there: Attachments, more: Attachments): Attachments {
   const names = new Set(there.map(attachmentName));
   return [...there, ...more.filter((each) => !names.has(attachmentName(each)))].slice(0, MOST_ATTACHMENTS);
 }
 
-/** Whether a line takes attachments: a command of the chat, or of the shell, does not. */
+/** Whether a line can have attachments: a command of the chat or of the shell cannot. */
 export function takesAttachments(text: string): boolean {
   return !/^\s*[!/]/.test(text);
 }
 
-/** Whether a value is a list of attachments; the server reads each of them strictly. */
+/** Whether a value is a list of attachments. Checks only roughly, because the server reads each attachment strictly. */
 export function isAttachments(value: unknown): value is Attachments {
   return Array.isArray(value) && value.length <= MOST_ATTACHMENTS && value.every(isAttachment);
 }
@@ -63,7 +63,7 @@ function isAttachment(value: unknown): boolean {
   }
 }
 
-/** Adds what goes along to the message among the parts that a line comes to. */
+/** Adds attachments to the first text part of an input. */
 export function attach(input: ChatReply['input'], attachments: Attachments): ChatReply['input'] {
   if (attachments.length === 0) return input;
   const at = input.findIndex((part) => part.type === 'text');

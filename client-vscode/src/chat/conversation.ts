@@ -1,4 +1,4 @@
-// One chat: asks, stops, answers, and keeps the view. Knows the server as a port and nothing of VS Code.
+// One chat: asks the server, stops turns, answers questions and keeps the view. Knows the server as a port and nothing of VS Code.
 import type {
   AgentEvent, ApprovalAnswer, ApprovalReceipt, CallInput, ChatReply, ContextPayload, RunRequest, RunResult, ToolResultEvent,
 } from '../contract';
@@ -12,37 +12,37 @@ export interface ServerPort {
   /** Runs one turn; rejects with a `Problem`. Events come in order, `run_completed` last. */
   run(request: RunRequest, onEvent: (event: AgentEvent) => void, signal: AbortSignal): Promise<RunResult>;
   answer(answer: ApprovalAnswer): Promise<ApprovalReceipt>;
-  /** What a line typed in the chat comes to: a command's answer, or what to run. */
+  /** Reads a line typed in the chat: returns the answer of a command, or the input to run. */
   read(text: string, session: string): Promise<ChatReply>;
-  /** A session that was kept, as turns to be shown. */
+  /** Loads a stored session as turns to show. */
   load(session: string): Promise<readonly Turn[]>;
-  /** Copies a session up to a turn, or up to before it; the new session's id, or null where nothing is left to copy. */
+  /** Copies a session up to and including a turn, or up to before it. Returns the new session's id, or null if nothing is left to copy. */
   fork(session: string, turn: string, withTurn: boolean): Promise<string | null>;
 }
 
 export interface Conversation {
   readonly view: () => View;
-  /** Asks, unless a turn is running: then it does nothing and returns false. */
+  /** Asks and returns true; returns false and does nothing if the text is empty or a turn is running. */
   readonly ask: (text: string, context: ContextPayload | null, attachments?: Attachments) => boolean;
   readonly stop: () => void;
   readonly answer: (approvalId: string, choice: Choice) => Promise<void>;
-  /** Says which parts of a question an "allow" leaves out. */
+  /** Sets which parts of a question an "allow" leaves out. */
   readonly leaveOut: (approvalId: string, parts: LeftOutParts) => void;
-  /** Notes the files of a question that the person has read. */
+  /** Notes which files of a question the person has read. */
   readonly read: (approvalId: string, paths: readonly string[]) => void;
   /**
-   * Runs a tool call of another agent as a turn of its own session, drawn and asked about like any other (EDI-11); what it came to,
-   * null where it never ran. Rejects with a `Problem`; the caller waits for its turn.
+   * Runs a tool call of another agent as a turn of a session of its own, which is shown and asked about like any other turn (EDI-11).
+   * Returns the call's result, or null if the call never ran. Rejects with a `Problem`, also while another turn runs.
    */
   readonly call: (input: CallInput, context: ContextPayload | null, signal: AbortSignal) => Promise<ToolResultEvent | null>;
-  /** Stops what runs and starts a new session. */
+  /** Stops the running turn and starts a new session. */
   readonly clear: () => void;
   readonly session: () => string;
-  /** Stops what runs and goes on with a session that was kept; draws its turns. */
+  /** Stops the running turn, continues a stored session and shows its turns. */
   readonly resume: (sessionId: string) => Promise<void>;
-  /** Goes on with a session that was kept, unless something was asked meanwhile or it is no longer there. */
+  /** Continues a stored session, unless the chat has turns by then or the session no longer exists. */
   readonly restore: (sessionId: string) => Promise<void>;
-  /** Goes on in a copy of the session up to a turn, or up to before it; does nothing while one runs. */
+  /** Continues in a copy of the session up to and including a turn, or up to before it. Does nothing while a turn runs. */
   readonly fork: (turnId: string, withTurn: boolean) => Promise<void>;
 }
 

@@ -1,32 +1,32 @@
-// The way from the extension host to the webview: changes with numbers, a few at a time, and a watch over what arrives
-// (EDI-05). A webview that has missed something, went blank or says nothing is drawn again from the host's own state.
+// The link from the extension host to the webview: sends numbered changes in small batches, and watches whether they arrive
+// (EDI-05). If the webview has missed a change, went blank or stays silent, it is drawn again from the host's own view.
 import type { ToWebview } from './messages';
 import type { Change } from './reduce';
 import type { View } from './view';
 
-/** Changes that come closer together than this go as one message. */
+/** Changes that come within this time are sent as one message. */
 const TOGETHER_MS = 16;
-/** A webview in sight that has not said for so long what it has seen is begun anew. */
+/** If a visible webview has not confirmed the changes for this long, its page is loaded again. */
 const SILENT_MS = 15_000;
 
 export interface Surroundings {
   readonly post: (message: ToWebview) => void;
-  /** The view as it is now. */
+  /** Returns the current view. */
   readonly view: () => View;
   readonly inSight: () => boolean;
-  /** Loads the page of the webview again; it says `ready` then. */
+  /** Loads the page of the webview again; the new page sends `ready`. */
   readonly reload: () => void;
-  /** Runs something later; returns what takes that back. */
+  /** Runs a function later; returns a function that cancels it. */
   readonly later: (milliseconds: number, run: () => void) => () => void;
 }
 
 export interface Link {
   readonly send: (change: Change) => void;
-  /** Sends all there is: the webview has begun, or has missed something. */
+  /** Sends the whole view, because the webview has just started or has missed a change. */
   readonly redraw: () => void;
-  /** What the webview says it has seen. */
+  /** Takes the webview's confirmation of the changes that it has received. */
   readonly seen: (next: number, drawn: boolean) => void;
-  /** The webview is gone. */
+  /** Stops all timers and drops what was not sent, because the webview is gone. */
   readonly close: () => void;
 }
 

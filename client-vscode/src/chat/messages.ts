@@ -1,4 +1,4 @@
-// What the extension host and the webview say to each other.
+// The messages between the extension host and the webview.
 import type { ChatProposal, LeftOut } from '../contract';
 import { isAttachments, type Attachments, type Draft } from './attached';
 import { isRemedy, type Problem, type Remedy } from '../problem';
@@ -7,18 +7,18 @@ import type { LeftOutParts } from './parts';
 import type { Change } from './reduce';
 import type { Choice, Standing, View } from './view';
 
-/** What the chat shows of the server besides its turns. */
+/** The state of the server that the chat shows besides its turns. */
 export interface ServerView {
   readonly state: ServerState;
   readonly model: string | null;
-  /** Where the session that was used last stands in its workflow. */
+  /** The workflow standing of the session that was used last. */
   readonly standing: Standing | null;
-  /** The session's edits are made without a question. */
+  /** Whether edits of this session are made without a question. */
   readonly editsAllowed: boolean;
   readonly problem: Problem | null;
 }
 
-/** Where something stands in a file, counted from 1; without a line the file as a whole. */
+/** A place in a file, counted from 1; without a line, the file as a whole. */
 export interface FilePlace {
   /** Relative to the folder of the turn, or absolute. */
   readonly path: string;
@@ -31,38 +31,38 @@ export type ToWebview =
   | { readonly type: 'view'; readonly view: View; readonly next: number }
   | { readonly type: 'changes'; readonly first: number; readonly changes: readonly Change[] }
   | { readonly type: 'server'; readonly server: ServerView }
-  /** What may be typed at the end of `text`. */
+  /** The proposals for what can be typed at the end of `text`. */
   | { readonly type: 'proposals'; readonly text: string; readonly proposals: readonly ChatProposal[] }
-  /** What was not sent when the webview was last there. */
+  /** The message that had not been sent when the previous webview was closed. */
   | { readonly type: 'restored'; readonly draft: Draft }
-  /** What the person has chosen to go along with the next message. */
+  /** The attachments that the person has chosen for the next message. */
   | { readonly type: 'attach'; readonly attachments: Attachments }
-  /** An earlier message, to be changed and sent again. */
+  /** An earlier message for the input field, to be changed and sent again. */
   | { readonly type: 'fill'; readonly text: string }
-  /** Requests to begin with, about the file that is open. */
+  /** Sample requests about the open file. */
   | { readonly type: 'samples'; readonly samples: readonly string[] }
   | { readonly type: 'focus' };
 
 export type FromWebview =
-  /** The webview has begun. */
+  /** The webview has started. */
   | { readonly type: 'ready' }
-  /** A change did not arrive: all of the view is wanted. */
+  /** A change did not arrive, so the webview needs the whole view. */
   | { readonly type: 'missed' }
   | { readonly type: 'draft'; readonly draft: Draft }
-  /** The changes up to `next` have arrived; `drawn`: the chat is in the document. */
+  /** All changes before `next` have arrived. `drawn` says whether the chat is in the document. */
   | { readonly type: 'seen'; readonly next: number; readonly drawn: boolean }
   | { readonly type: 'ask'; readonly text: string; readonly attachments: Attachments }
   | { readonly type: 'complete'; readonly text: string }
-  /** The person wants to choose what to attach, another model, or how much of the workflow holds. */
+  /** The person wants to choose an attachment, another model, or the mode of the workflow. */
   | { readonly type: 'pick_attachment' }
   | { readonly type: 'pick_model' }
   | { readonly type: 'pick_mode' }
-  /** Files were dropped: their addresses, one a line. */
+  /** Files were dropped on the chat; `uris` has their addresses. */
   | { readonly type: 'dropped'; readonly uris: readonly string[] }
-  /** Goes on in a copy of the session up to this turn; or up to before it, with its message to be changed. */
+  /** Continue in a copy of the session up to this turn; with `ask_again` up to before it, with its message in the input field. */
   | { readonly type: 'fork'; readonly turn_id: string; readonly ask_again: boolean }
   | { readonly type: 'stop' }
-  /** Takes back what the last turn changed, or the undo that it was. */
+  /** `undo` takes back what the last turn changed; `redo` takes back that undo. */
   | { readonly type: 'undo' }
   | { readonly type: 'redo' }
   | { readonly type: 'answer'; readonly approval_id: string; readonly choice: Choice }
@@ -71,7 +71,7 @@ export type FromWebview =
   | { readonly type: 'open_file'; readonly turn_id: string; readonly place: FilePlace }
   | { readonly type: 'mend'; readonly remedy: Remedy };
 
-/** A message from the webview, or null when it is none. */
+/** Returns the message from the webview, or null if the value is not a message. */
 export function parseMessage(value: unknown): FromWebview | null {
   if (typeof value !== 'object' || value === null) return null;
   const message = value as { readonly [key: string]: unknown };

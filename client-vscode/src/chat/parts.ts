@@ -1,7 +1,7 @@
-// Which parts of a shown change the person leaves out, and why (APP-09). Pure.
+// Which parts of a shown change the person leaves out, and the reason they give (APP-09). Pure.
 import type { FileDiff, LeftOut } from '../contract';
 
-/** A hunk of a shown diff, counted from 0, or with null the whole file. */
+/** A hunk of a shown diff, counted from 0; with null, the whole file. */
 export interface Part {
   readonly path: string;
   readonly hunk: number | null;
@@ -13,19 +13,19 @@ export function isLeftOut(parts: LeftOutParts, part: Part): boolean {
   return parts.some((each) => isSame(each, part));
 }
 
-/** Leaves a part out, or takes it again. */
+/** Leaves a part out, or includes it again if it was left out. */
 export function toggled(parts: LeftOutParts, part: Part): LeftOutParts {
   const others = parts.filter((each) => !isSame(each, part));
   return others.length < parts.length ? others : [...parts, { ...part, comment: null }];
 }
 
-/** Leaves a part out, with words for the model. */
+/** Leaves a part out, with a comment for the model. */
 export function commented(parts: LeftOutParts, part: Part, words: string): LeftOutParts {
   const others = parts.filter((each) => !isSame(each, part));
   return [...others, { ...part, comment: words.trim() || null }];
 }
 
-/** How many parts the changes have: hunks, and files that are taken as a whole. */
+/** The number of parts that the changes have: their hunks, and the files that can only be taken as a whole. */
 export function partCount(diffs: readonly FileDiff[]): number {
   return diffs.reduce((sum, diff) => sum + Math.max(1, diff.hunks), 0);
 }

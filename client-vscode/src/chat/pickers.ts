@@ -1,4 +1,4 @@
-// Lists of VS Code's own to choose from: what goes along with a message, another model, and the mode (EDI-06, FLW-07).
+// The chat's pick lists, drawn by VS Code: attachments, models and the mode of the workflow (EDI-06, FLW-07).
 import path from 'node:path';
 import * as vscode from 'vscode';
 import { currentFolder, relativePath } from '../editor/workspace';
@@ -7,16 +7,16 @@ import type { Attachment, Attachments } from './attached';
 
 const { t } = vscode.l10n;
 
-/** As many files as are listed. */
+/** The most files that the list shows. */
 const MOST_FILES = 5_000;
-/** The server takes no longer selection. */
+/** The most characters of a selection that the server takes. */
 const MOST_CHARS = 100_000;
 
 interface Choice extends vscode.QuickPickItem {
   readonly choose: () => Attachment | null | Promise<Attachment | null>;
 }
 
-/** Has the person choose what to attach; none where they leave, or where it cannot be attached, which is said. */
+/** Lets the person choose an attachment. Returns none if they cancel, or if it cannot be attached, after a message that says why. */
 export async function pickAttachment(): Promise<Attachments> {
   const folder = currentFolder();
   if (!folder) return none(t('Open a folder first: you can only attach files of an open folder.'));
@@ -39,7 +39,7 @@ export async function pickAttachment(): Promise<Attachments> {
   return attachment ? [attachment] : [];
 }
 
-/** The files among what was dropped on the chat; what is no file of the folder is not attached, which is said. */
+/** Returns the files among the dropped items. Shows a message if an item is not a file of the folder, because such an item is not attached. */
 export async function attachDropped(uris: readonly string[]): Promise<Attachments> {
   const folder = currentFolder();
   if (!folder) return none(t('Open a folder first: you can only attach files of an open folder.'));
@@ -55,7 +55,7 @@ export async function attachDropped(uris: readonly string[]): Promise<Attachment
 async function droppedFile(folder: vscode.WorkspaceFolder, dropped: string): Promise<string | null> {
   try {
     const named = vscode.Uri.parse(dropped, true);
-    // A window in a browser names the files of its server by another scheme.
+    // A window in a browser names the files of its server with the scheme `vscode-remote`.
     const uri = named.scheme === 'vscode-remote' ? vscode.Uri.file(named.path) : named;
     const relative = relativePath(folder.uri.fsPath, uri);
     const { type } = await vscode.workspace.fs.stat(uri);
@@ -100,7 +100,7 @@ function none(words: string): Attachments {
   return [];
 }
 
-/** A model that can be chosen, as `remit.model.list` tells it; one that is not `whole` needs a name behind it. */
+/** A model that can be chosen, as `remit.model.list` lists it. A reference that is not `whole` still lacks a name at its end. */
 export interface ListedModel {
   readonly reference: string;
   readonly configured: boolean;
@@ -111,7 +111,7 @@ export interface ListedModel {
   readonly about: string;
 }
 
-/** Has the person choose the model of this session; null where they leave. */
+/** Lets the person choose the model of this session. Returns null if they cancel. */
 export async function pickModel(models: readonly ListedModel[], now: string | null): Promise<string | null> {
   const items = models.filter((model) => model.whole).map((model) => ({
     label: `${model.reference === now ? '$(check) ' : ''}${visibleLine(model.reference)}`,
@@ -133,14 +133,14 @@ export async function pickModel(models: readonly ListedModel[], now: string | nu
   return null;
 }
 
-/** The modes of the workflow, the strictest first. */
+/** The modes of the workflow, strictest first. */
 const MODES = [
   { mode: 'strict', means: () => t('Tests first: a test must fail before code is written, and you review each commit') },
   { mode: 'explore', means: () => t('Steps are tracked, nothing is blocked') },
   { mode: 'debug', means: () => t('Like explore, and the state of the workflow is shown') },
 ] as const;
 
-/** Has the person choose how much of the workflow holds; null where they leave, or stay. */
+/** Lets the person choose the mode of the workflow. Returns null if they cancel or choose the current mode. */
 export async function pickMode(now: string | null): Promise<string | null> {
   const items = MODES.map(({ mode, means }) => ({ label: `${mode === now ? '$(check) ' : ''}${mode}`, detail: means(), mode }));
   const chosen = await vscode.window.showQuickPick(items, {

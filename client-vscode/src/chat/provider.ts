@@ -1,4 +1,4 @@
-// The chat view: hands changes to the webview, takes what the person does there. Draws and decides nothing itself.
+// The chat view: sends changes to the webview and handles what the person does there. Draws and decides nothing itself.
 import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { ChatProposal } from '../contract';
@@ -22,7 +22,7 @@ export interface Chat extends vscode.WebviewViewProvider, vscode.Disposable {
   readonly visible: () => boolean;
 }
 
-/** What the chat asks of the server besides its turns. */
+/** The requests of the chat to the server that belong to no turn. */
 export interface Known {
   readonly complete: (text: string) => Promise<readonly ChatProposal[]>;
   readonly models: () => Promise<readonly ListedModel[]>;
@@ -57,7 +57,7 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
     if (reference !== null) conversation().ask(`/model ${reference}`, editorContext());
   };
 
-  // A switch is a command of the chat, judged and recorded as any other call: a refused one says there why.
+  // The mode is switched by a chat command, which is judged and recorded like any other call, so that a refusal is explained in the chat.
   const chooseMode = async (): Promise<void> => {
     const mode = await pickMode((conversation().view().standing ?? server.standing)?.mode ?? null);
     if (mode !== null) conversation().ask(`/${mode}`, editorContext());
@@ -90,7 +90,7 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
       case 'fork':
         return fork(message.turn_id, message.ask_again);
       case 'complete':
-        // Where the server cannot say, nothing is proposed.
+        // If the server does not answer, propose nothing.
         return post({ type: 'proposals', text: message.text, proposals: await known.complete(message.text).catch(() => []) });
       case 'stop':
         return chat.stop();
@@ -139,10 +139,10 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
 }
 
 const DRAFT = 'draft';
-/** How long after a key the draft is written down. */
+/** How long after a change the draft is saved. */
 const WRITTEN_MS = 300;
 
-/** What was not sent yet, kept over a reload of the webview at once, and over one of the window. */
+/** Keeps the unsent message: at once for a reload of the webview, and soon after each change also for a reload of the window. */
 function keepDraft(memory: vscode.Memento) {
   let draft = memory.get<Draft>(DRAFT, NO_DRAFT);
   let timer: NodeJS.Timeout | null = null;

@@ -6,7 +6,7 @@ import type { LeftOutParts } from './parts';
 import { contextUse, sum } from './usage';
 import { count, isOpen, tells, type ApprovalItem, type Folder, type Item, type NoteItem, type Turn, type View } from './view';
 
-/** As many characters as the server shows of a command without leaving lines out. */
+/** The most characters of a command's output that the server shows without leaving lines out. */
 const PRINTED_KEPT = 20_000;
 
 export interface Asked {
@@ -25,14 +25,14 @@ export type Change =
   | { readonly type: 'left_out'; readonly approval_id: string; readonly left_out: LeftOutParts }
   | { readonly type: 'read'; readonly approval_id: string; readonly paths: readonly string[] }
   | { readonly type: 'receipt'; readonly approval_id: string; readonly receipt: ApprovalReceipt }
-  /** The request itself ended: with a result, or because the server is gone or refused it. */
+  /** The request has ended with a result, or the server has refused it or is gone. */
   | { readonly type: 'ended'; readonly turn_id: string; readonly result: RunResult | null; readonly error: Problem | null }
-  /** The person has chosen a model for what they ask from now on; null is the configured one. */
+  /** The person has chosen a model for their next messages; null is the configured one. */
   | { readonly type: 'model_chosen'; readonly model: string | null }
-  /** A command of the chat was answered; nothing ran. */
+  /** A command of the chat was answered and nothing was run. */
   | { readonly type: 'told'; readonly turn_id: string; readonly text: string; readonly status: 'completed' | 'cancelled' }
   | { readonly type: 'cleared' }
-  /** A session that was kept is shown in place of what is there. */
+  /** A stored session replaces the turns that are shown. */
   | { readonly type: 'loaded'; readonly turns: readonly Turn[] };
 
 export const EMPTY: View = { turns: [], model: null, standing: null, context: null };
@@ -149,7 +149,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
       return replaceApproval(turn, event.approval_id, (item) =>
         item.outcome ? item : { ...item, outcome: { decision: event.decision, scope: event.scope, by: event.by } });
     case 'state_changed':
-      // Where nothing is held back, nothing is said.
+      // In mode `explore` nothing is blocked, so there is nothing to say.
       return event.mode === 'explore' ? turn : append(turn, note(event.seq, 'info', `${event.mode} mode: ${event.state}`));
     case 'review_required':
       return append(turn, note(event.seq, 'info', `${count(event.diffs.length, 'file')} to review`));
@@ -172,7 +172,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
   }
 }
 
-/** A question that is still open when its turn ends was not answered: that is a deny. */
+/** Ends a turn. A question that is still open then was not answered, which means deny. */
 function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn {
   if (turn.status !== 'running') return turn;
   const closed: Turn = {
@@ -198,7 +198,7 @@ function tell(turn: Turn, text: string, status: Turn['status']): Turn {
   return { ...(text ? append(turn, { kind: 'text', id: 'told', text }) : turn), status };
 }
 
-/** That a person stopped the turn is its ending, and nothing wrong. */
+/** Whether the person stopped the turn, which is not shown as an error. */
 function isStop(problem: Problem): boolean {
   return problem.code === 'cancelled';
 }
@@ -221,7 +221,7 @@ function addPrinted(turn: Turn, event: ToolOutput): Turn {
   return { ...turn, items: turn.items.with(index, { ...item, printed }) };
 }
 
-/** A result without a call (a call refused before it was announced) still gets its line. */
+/** Adds the result to its call. A result without a call (the call was refused before it was announced) gets an item of its own. */
 function addResult(turn: Turn, event: ToolResultEvent): Turn {
   const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === event.tool_call_id);
   const item = turn.items[index];
@@ -235,7 +235,7 @@ function note(id: number | string, level: NoteItem['level'], text: string, error
   return { kind: 'note', id: `note-${id}`, level, text, error };
 }
 
-/** Nobody was asked: whoever wonders why should not have to look it up. */
+/** Says where the standing answer comes from, because the person was not asked and may wonder why. */
 function answeredBefore({ decision, scope }: ApprovalResolved): string {
   const where = { session: 'for this session', edits: 'with all edits of this session' }[scope as string] ?? 'in your permissions.yaml';
   return `not asked: you ${decision === 'allow' ? 'allowed' : 'denied'} this before, ${where}`;
@@ -245,7 +245,7 @@ function gap(turn: Turn, missing: number): NoteItem {
   return note(`gap-${turn.seq}`, 'warning', `${count(missing, 'event')} did not arrive: what is shown here is incomplete`);
 }
 
-/** The union is closed; a newer server can still send a kind that this extension was not built with. */
+/** The type knows all kinds of events, but a newer server can send a kind that this extension does not know. */
 function unknownEvent(seq: number, event: never): NoteItem {
   const { kind } = event as { kind: string };
   return note(seq, 'warning', `the server sent \`${kind}\`, which this version of the extension does not know`);

@@ -1,8 +1,8 @@
-// A session as it was kept, as turns of the chat: drawn, never run again (SES-02).
+// Turns a stored session into turns of the chat, which are only shown and never run again (SES-02).
 import type { CallEnded, SessionRecord, ToolResultEvent } from '../contract';
 import type { Folder, Item, NoteItem, ToolItem, Turn } from './view';
 
-/** The turns of a session, oldest first. `folders` are those of the window. */
+/** Returns the turns of a session, oldest first. `folders` are the folders of the window. */
 export function turnsOf(records: readonly SessionRecord[], folders: readonly Folder[]): readonly Turn[] {
   const start = records.find((record) => record.type === 'session_start');
   const turns: Turn[] = [];
@@ -14,11 +14,11 @@ export function turnsOf(records: readonly SessionRecord[], folders: readonly Fol
     const last = turns.at(-1);
     if (last && 'turn_id' in record && record.turn_id === last.turn_id) turns[turns.length - 1] = add(last, record);
   }
-  // A turn whose end was never written ended with its process.
+  // A turn without a recorded end was cut off when its process ended.
   return turns.map((turn) => (turn.status === 'running' ? { ...turn, status: 'cancelled' } : turn));
 }
 
-/** How many messages a session has up to a turn, without those of the turn or with them; null where it has no such turn. */
+/** Counts a session's messages up to and including a turn, or up to before it. Returns null if the session has no such turn. */
 export function messagesUpTo(records: readonly SessionRecord[], turn_id: string, withTurn: boolean): number | null {
   const begin = records.findIndex((record) => record.type === 'turn_start' && record.turn_id === turn_id);
   if (begin < 0) return null;
@@ -74,19 +74,19 @@ function add(turn: Turn, record: SessionRecord): Turn {
   }
 }
 
-/** The intent stands before the calls of its step, which were written with the answer that made them. */
+/** Inserts an intent before the calls of its step, because the session records those calls before the intent. */
 function insertIntent(turn: Turn, intent: Item): Turn {
   const begin = turn.items.findLastIndex((item) => item.kind !== 'tool' || item.result !== null) + 1;
   return { ...turn, items: turn.items.toSpliced(begin, 0, intent) };
 }
 
-/** What a turn is called that the person began with a call of their own. */
+/** The prompt to show for a turn that the person began with a tool call of their own. */
 function ownCall(turn: Turn): string {
   const call = turn.items.find((item): item is ToolItem => item.kind === 'tool');
   return call ? `!${call.tool}` : '';
 }
 
-/** The last word on a call counts; one that only declares the intent is shown as that. */
+/** Sets the result of a call; a later result replaces an earlier one. The call that declares the intent has no item and is skipped. */
 function addResult(turn: Turn, record: CallEnded): Turn {
   const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === record.id);
   const item = turn.items[index];

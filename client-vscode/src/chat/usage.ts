@@ -1,7 +1,7 @@
-// What requests took: tokens, the model's window, the price (EDI-06). Pure.
+// What requests used: tokens, the model's window and the price (EDI-06). Pure.
 import type { TokenUsage, UsageEvent } from '../contract';
 
-/** Tokens of a step's longest request with its answer, and of the model's window where that is known. */
+/** The tokens of a step's longest request with its answer, and the size of the model's window if it is known. */
 export interface ContextUse {
   readonly used: number;
   readonly window: number | null;
@@ -11,7 +11,7 @@ export function contextUse({ usage, context, window }: UsageEvent): ContextUse {
   return { used: (context || usage.prompt_tokens) + usage.completion_tokens, window };
 }
 
-/** Both together; the price is known only where both are. */
+/** Adds two usages. The price is null if one of them has no known price. */
 export function sum(a: TokenUsage | null, b: TokenUsage): TokenUsage {
   return {
     prompt_tokens: (a?.prompt_tokens ?? 0) + b.prompt_tokens,

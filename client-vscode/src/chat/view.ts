@@ -1,4 +1,4 @@
-// What the chat shows, as one value, and what can be asked of it (EDI-01). `reduce.ts` says how it changes.
+// What the chat shows, as one value, and questions about that value (EDI-01). `reduce.ts` says how it changes.
 import type {
   ApprovalRequired, ApprovalResolved, ErrorCode, FileOutcome, Intent,
   JsonValue, RunResult, Scope, TokenUsage, ToolResultEvent,
@@ -12,13 +12,13 @@ const LONG_TURN_MS = 30_000;
 export interface View {
   readonly turns: readonly Turn[];
   readonly model: string | null;
-  /** Where the session stands in its workflow, as far as it was told; a session that has not moved yet has said nothing. */
+  /** The workflow standing as the last `state_changed` event gave it; null until such an event comes. */
   readonly standing: Standing | null;
-  /** How full the model's window was with the last request. */
+  /** How full the model's window was at the last request. */
   readonly context: ContextUse | null;
 }
 
-/** How much of the workflow holds, where the work stands in it, and what that allows, in words of the server (FLW-06). */
+/** The mode of the workflow, its current state, and what that state allows, in the server's words (FLW-06). */
 export interface Standing {
   readonly mode: string;
   readonly state: string;
@@ -36,24 +36,24 @@ export interface Turn {
   readonly session_id: string;
   readonly turn_id: string;
   readonly prompt: string;
-  /** What went along with it, by name. */
+  /** The names of the attachments. */
   readonly attached: readonly string[];
-  /** The folders that were open when it was asked. */
+  /** The folders that were open when the person asked. */
   readonly folders: readonly Folder[];
-  /** The absolute path of the folder that the server runs it in, as the server says. */
+  /** The absolute path of the folder that the server runs the turn in, as the server gives it. */
   readonly workspace: string | null;
   /** The last event's number; events are numbered from 1 without gaps. */
   readonly seq: number;
   readonly status: 'running' | RunResult['status'];
-  /** Why nothing was done, or not all. */
+  /** Why nothing was done, or not everything. */
   readonly reason: string | null;
   readonly items: readonly Item[];
-  /** The files that are not what they were before it. */
+  /** The files that the turn changed. */
   readonly changes: readonly FileOutcome[];
-  /** What takes its changes back; null where nothing was kept to do so. */
+  /** The command that takes the turn's changes back; null if nothing was kept to do so. */
   readonly taken_back_by: RunResult['taken_back_by'];
   readonly usage: TokenUsage | null;
-  /** How much of the step's prompt the model has read, in percent, until something else comes. */
+  /** How much of the step's prompt the model has read, in percent; null again as soon as another event comes. */
   readonly read: number | null;
   readonly started: string | null;
   readonly ended: string | null;
@@ -73,7 +73,7 @@ export interface IntentItem {
   readonly previous: Intent | null;
   readonly justification: string | null;
   readonly allowed_tools: readonly string[];
-  /** The call that handed its work to the sub-agent that this is of; null where it is the turn's own. */
+  /** The call that started the sub-agent which declared this intent; null if the turn itself did. */
   readonly sub_agent: string | null;
 }
 
@@ -82,14 +82,14 @@ export interface ToolItem {
   readonly id: string;
   readonly tool: string;
   readonly arguments: { readonly [key: string]: JsonValue };
-  /** The last of what its command has printed. */
+  /** The last part of the output of the call's command. */
   readonly printed: string;
   readonly result: ToolResultEvent | null;
   /** As in `IntentItem`. */
   readonly sub_agent: string | null;
 }
 
-/** What a person answers; the model can be told why. */
+/** The person's answer; the comment is for the model. */
 export interface Choice {
   readonly decision: 'allow' | 'deny';
   readonly scope: Scope;
@@ -100,13 +100,13 @@ export interface ApprovalItem {
   readonly kind: 'approval';
   readonly id: string;
   readonly question: ApprovalRequired;
-  /** The parts that an "allow" would leave out. */
+  /** The parts that an "allow" leaves out. */
   readonly left_out: LeftOutParts;
-  /** The files whose change they have read elsewhere: in the file, or as a diff. */
+  /** The files whose change the person has read elsewhere: in the file, or as a diff. */
   readonly read: readonly string[];
-  /** What the person pressed; it counts only once the server has resolved the question. */
+  /** The person's answer; it counts only once the server has resolved the question. */
   readonly answer: { readonly decision: 'allow' | 'deny'; readonly scope: Scope } | null;
-  /** Why the server did not take the answer. */
+  /** Why the server did not accept the answer. */
   readonly refused: string | null;
   readonly outcome: Pick<ApprovalResolved, 'decision' | 'scope' | 'by'> | null;
 }
@@ -119,14 +119,14 @@ export interface NoteItem {
   readonly error: Problem | null;
 }
 
-/** The turn in progress. There is at most one. */
+/** Returns the running turn. There is at most one. */
 export function running(view: View): Turn | null {
   return view.turns.find((turn) => turn.status === 'running') ?? null;
 }
 
 /**
- * Names the folder that a turn runs in, where the person could doubt which: null with one folder open, or before it has begun.
- * A name that two folders share says nothing, and a folder that the window does not know has none: then it is the path.
+ * Names the folder that a turn runs in. Returns null if only one folder is open or the turn has not started.
+ * Returns the path if two folders share the name, or if the window does not know the folder.
  */
 export function folderName({ folders, workspace }: Turn): string | null {
   if (workspace === null || folders.length < 2) return null;
@@ -134,22 +134,22 @@ export function folderName({ folders, workspace }: Turn): string | null {
   return name !== undefined && folders.filter((each) => each.name === name).length === 1 ? name : workspace;
 }
 
-/** Questions that still wait for the person, oldest first. */
+/** The questions that still wait for the person, oldest first. */
 export function pending(view: Pick<View, 'turns'>): readonly ApprovalItem[] {
   return view.turns.flatMap((turn) => turn.items.filter((item) => item.kind === 'approval' && isOpen(item)) as ApprovalItem[]);
 }
 
 const RUNS_PROGRAMS: readonly string[] = ['run_command', 'run_tests'];
 
-/** The codes of calls whose program ran, and was stopped at a limit. */
+/** The error codes of calls whose program ran and was stopped at a limit. */
 const STOPPED: readonly ErrorCode[] = ['timed_out', 'stopped'];
 
-/** Whether a call ran a program, to its end or to a limit. */
+/** Whether a call ran a program, to its end or until a limit stopped it. */
 export function ranProgram({ error, tool }: ToolResultEvent): boolean {
   return (error === null || STOPPED.includes(error.code)) && RUNS_PROGRAMS.includes(tool);
 }
 
-/** Whether a call did what it was for: a program that it ran has ended, and not with an error. */
+/** Whether a call succeeded; if it ran a program, the program must have ended without an error. */
 export function wentWell({ ok, data, exit_code }: ToolResultEvent): boolean {
   return ok && data['passed'] !== false && (exit_code === null || exit_code === 0);
 }
@@ -167,12 +167,12 @@ export function findApproval(view: View, approvalId: string): ApprovalItem | nul
   return null;
 }
 
-/** Whether the person may have turned to something else while this turn ran. */
+/** Whether this turn ran so long that the person may have turned to something else. */
 export function tookLong({ started, ended }: Pick<Turn, 'started' | 'ended'>): boolean {
   return started !== null && ended !== null && Date.parse(ended) - Date.parse(started) > LONG_TURN_MS;
 }
 
-/** Whether the turn has already told this problem. */
+/** Whether the turn already shows this problem. */
 export function tells(turn: Turn, problem: Problem): boolean {
   return turn.items.some((item) => item.kind === 'note' && item.error?.what === problem.what && item.error.why === problem.why);
 }

@@ -1,4 +1,4 @@
-// Comments on the proposed side of a diff: a hunk is left out with words for the model, or all of it denied with them (EDI-09).
+// Comments on the proposed side of a diff: the person leaves out a hunk with a comment for the model, or denies the whole change (EDI-09).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { commented, isLeftOut, type Part } from '../chat/parts';
@@ -15,7 +15,7 @@ interface Kept {
 }
 
 export interface Comments extends vscode.Disposable {
-  /** The questions have changed. */
+  /** Removes the comments whose hunk is no longer left out, or whose question no longer waits. */
   changed(): void;
   readonly commands: { readonly [id: string]: (reply: vscode.CommentReply) => unknown };
 }
@@ -76,7 +76,7 @@ function draw(thread: vscode.CommentThread, text: string): void {
   thread.label = vscode.l10n.t('Left out; the model is told why');
   thread.canReply = false;
   thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
-  // Words of the person's own are shown as they were typed.
+  // The person's comment is shown exactly as typed, not as Markdown.
   const body = new vscode.MarkdownString().appendText(text);
   thread.comments = [{ body, mode: vscode.CommentMode.Preview, author: { name: vscode.l10n.t('You') } }];
 }

@@ -1,5 +1,5 @@
-// The proposed lines, drawn in the file that they would change: what goes is coloured, what comes stands below it in a box with the
-// answers (EDI-13). VS Code lets an extension draw several lines between two others in one way alone: as a comment.
+// Draws the proposed lines in the file itself: lines to remove are coloured, lines to add are in a box below them with the answer buttons
+// (EDI-13). The box is a comment, because VS Code lets an extension draw several lines between two others in no other way.
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { commented, isLeftOut, toggled, type Part } from '../chat/parts';
@@ -7,13 +7,13 @@ import { findApproval, type ApprovalItem } from '../chat/view';
 import { added, hunksOf, removed, type Hunk } from '../text';
 import { waitingIn } from './waiting';
 
-/** The buttons of a box: those of its title take the thread, those of its line the thread and what was typed. */
+/** The buttons of a box. A command of its title gets the thread; a command of its input line gets the thread and the typed text. */
 export const DRAWN_COMMANDS = {
   allow: 'remit.client.drawnAllow', toggle: 'remit.client.drawnLeaveOut', deny: 'remit.client.drawnDeny',
   leaveOutBecause: 'remit.client.drawnLeaveOutBecause', denyBecause: 'remit.client.drawnDenyBecause',
 } as const;
 
-/** Lines that a box shows at once. A longer hunk is read as a diff. */
+/** The most lines that a box shows. A longer hunk must be read as a diff. */
 export const MOST_LINES = 40;
 
 interface Box {
@@ -23,9 +23,9 @@ interface Box {
 }
 
 export interface Drawn extends vscode.Disposable {
-  /** The questions have changed. */
+  /** Draws the changes that wait now, after the questions have changed. */
   changed(): void;
-  /** Whether a hunk stands in this file with all its lines. */
+  /** Whether this file has a box for this hunk. */
   readonly shows: (uri: vscode.Uri, approvalId: string, hunk: number) => boolean;
   readonly commands: { readonly [id: string]: (...args: never[]) => unknown };
 }
@@ -98,7 +98,7 @@ export function openDrawn(conversation: () => Conversation, allow: (id: string) 
   };
 }
 
-/** The line below which a hunk's box stands: the last that goes, or where none goes the one before the new ones. */
+/** The line below which a hunk's box is drawn: the last removed line, or if none is removed the line before the added ones. */
 export function lineAbove(hunk: Hunk): number {
   return goneIn(hunk).at(-1)?.start.line ?? Math.max(0, hunk.line - 1);
 }

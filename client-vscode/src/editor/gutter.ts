@@ -1,4 +1,4 @@
-// The lines that a waiting change would change, marked in the margin of the file as it is (EDI-09).
+// Marks the lines that a waiting change would change, in the margin of the unchanged file (EDI-09).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { isLeftOut } from '../chat/parts';
@@ -6,7 +6,7 @@ import { hunksOf, type Hunk } from '../text';
 import { waitingIn } from './waiting';
 
 export interface Gutter extends vscode.Disposable {
-  /** The questions have changed. */
+  /** Marks the changes that wait now, after the questions have changed. */
   changed(): void;
 }
 
@@ -32,7 +32,7 @@ export function openGutter(extension: vscode.Uri, conversation: () => Conversati
   return { changed, dispose: () => { shown.dispose(); asked.dispose(); leftOut.dispose(); } };
 }
 
-/** The lines that would go, or where only some come the one that they come to. */
+/** The lines that the hunk removes, or if it only adds lines, the line where it adds them. */
 function linesOf({ line, lines }: Hunk): readonly number[] {
   const gone = lines.flatMap(({ kind, before }) => (kind === 'remove' && before !== null ? [before - 1] : []));
   return gone.length > 0 ? gone : [line];

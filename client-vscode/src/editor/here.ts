@@ -1,5 +1,5 @@
-// An edit that is asked for where the cursor is: an input box about the lines, then an ordinary turn (LSP-13).
-// Allowing its change needs the card or the diff, as for any other (EDI-04).
+// An edit requested at the cursor: an input box asks what to do with the lines, then an ordinary turn runs (LSP-13).
+// To allow its change, the person needs the card or the diff, as for any other change (EDI-04).
 import * as vscode from 'vscode';
 import type { Attachments } from '../chat/attached';
 import type { Conversation } from '../chat/conversation';
@@ -7,7 +7,7 @@ import { pending, running, type View } from '../chat/view';
 import { visibleLine } from '../text';
 import { editorContext } from './workspace';
 
-/** As much as a message takes along. */
+/** The most characters that a message can have attached. */
 export const MOST_SELECTED = 100_000;
 
 /** Lines of a document, counted from 1. */
@@ -18,9 +18,9 @@ export interface Lines {
 }
 
 export interface EditHere {
-  /** Asks about lines; without any about those that are selected, or the one with the cursor. */
+  /** Asks about the given lines, or else about the selected ones, or the line with the cursor. */
   start(lines?: Lines): Promise<void>;
-  /** The chat has changed. */
+  /** Updates the progress notification after the chat has changed. */
   changed(view: View): void;
 }
 
@@ -86,7 +86,7 @@ async function say(message: string): Promise<void> {
   if (await vscode.window.showWarningMessage(message, vscode.l10n.t('Open Chat'))) await vscode.commands.executeCommand('remit.open');
 }
 
-/** Whole lines: one that a selection only touches at its very start is none of them. */
+/** The selection as whole lines, without a last line that it touches only at its very start. */
 function selectedLines(editor: vscode.TextEditor): vscode.Range {
   const { start, end } = editor.selection;
   const last = end.line > start.line && end.character === 0 ? end.line - 1 : end.line;

@@ -1,4 +1,4 @@
-// The server's button: installs what the extension brings, shows how far it is, and says where a newer one is there (EDI-10).
+// The install button: installs the server that the extension includes, shows the progress, and offers a newer one (EDI-10).
 import * as vscode from 'vscode';
 import { problemOf, sentence } from '../problem';
 import type { Keeping } from '../server/launch';
@@ -7,9 +7,9 @@ import { visibleLine } from '../text';
 import { showProblem } from './status';
 
 export interface Installing {
-  /** Installs the server and has it started. */
+  /** Installs the server and starts it. */
   install(): Promise<void>;
-  /** Offers the extension's own server where the one that runs is older; once for each version. */
+  /** Offers the extension's own server if the running one is older; once for each build of it. */
   compare(running: string): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function openInstalling(
     compare: async (running) => {
       const made = bundle();
       const own = findInstalled(root);
-      // A server of the extension's own is compared byte for byte: two builds can have one version.
+      // Compare an installed server by its digest, because two builds can have the same version.
       const older = own ? own.digest !== made?.digest && !isNewer(own.version, made?.version) : isNewer(made?.version, running);
       if (!made || !older) return;
       const key = `offered-server:${made.digest}`;
@@ -64,7 +64,7 @@ export function openInstalling(
   };
 }
 
-/** Compares versions number by number; an unknown one is newer than none. */
+/** Whether one version is newer than the other, compared number by number; an unknown version is older than any other. */
 export function isNewer(one: string | undefined, other: string | undefined): boolean {
   const numbers = (text: string | undefined): readonly number[] => (text?.match(/\d+/g) ?? []).map(Number);
   const [ours, theirs] = [numbers(one), numbers(other)];

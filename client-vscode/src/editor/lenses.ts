@@ -1,5 +1,5 @@
-// What waits for an answer, where it would be written: a lens for each hunk, and some for all of it (APP-09).
-// Allowing needs every change of the question to have been in sight; else the lens leads to the next one that was not.
+// Code lenses for a waiting change, in the file that it would change: one for each hunk, and some for the whole change (APP-09).
+// Allowing takes effect only once every change of the question was visible; until then the lens opens the first unread one.
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { commented, isLeftOut, partCount, toggled, type Part } from '../chat/parts';
@@ -9,13 +9,13 @@ import type { Proposals } from './proposals';
 import { waitingIn } from './waiting';
 import { added, hunksOf, removed, visibleLine } from '../text';
 
-/** The commands of the lenses; they take the question's id, and the part. */
+/** The commands of the lenses. Their arguments are the question's id, and the part if there is one. */
 export const LENS_COMMANDS = {
   allow: 'remit.client.allow', toggle: 'remit.client.leaveOut', comment: 'remit.client.comment', diff: 'remit.client.diff', deny: 'remit.client.deny',
 } as const;
 
 export interface Lenses extends vscode.CodeLensProvider {
-  /** The questions have changed. */
+  /** Updates the lenses after the questions have changed. */
   changed(): void;
   readonly commands: { readonly [id: string]: (...args: never[]) => unknown };
 }

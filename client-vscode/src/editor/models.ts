@@ -1,4 +1,4 @@
-// Connects a model: what the server found, an address, or a service's model; tried with one step and kept by the server (MOD-26, MOD-27).
+// Connects a model that the server found, an address, or a model of a service; the server tries one step and keeps it (MOD-26, MOD-27).
 import * as vscode from 'vscode';
 import { REMEDIES, inWords, remediesFor, type Problem } from '../problem';
 import { visibleLine } from '../text';
@@ -15,7 +15,7 @@ interface Connected {
 
 type Pick = vscode.QuickPickItem & { readonly ask: () => Promise<string | undefined> };
 
-/** Has the person choose a model, tries it, and says what came of it. */
+/** Lets the person choose a model, has the server try it, and shows the result. */
 export async function connectModel(remit: Server, connected: () => void): Promise<void> {
   const models = remit.command<readonly ListedModel[]>('remit.model.list');
   const chosen = await vscode.window.showQuickPick<Pick>(models.then((found) => rows(found)), {
@@ -32,13 +32,13 @@ export async function connectModel(remit: Server, connected: () => void): Promis
   );
   if (found.problem) return offer(found.problem, () => connectModel(remit, connected));
   const settings = vscode.workspace.getConfiguration('remit');
-  // A model in VS Code's settings would count before the one that was just kept.
+  // Remove the model from VS Code's settings, because it would take precedence over the one that was just kept.
   if (settings.get('model')) await settings.update('model', undefined, vscode.ConfigurationTarget.Global);
   connected();
   void vscode.window.showInformationMessage(visibleLine(found.said.replaceAll('`', '')));
 }
 
-/** What can be chosen: those that work here first, then what the person names. */
+/** The list to choose from: models that were found, usable ones first, then the entries to type an address or a name. */
 export function rows(models: readonly ListedModel[]): readonly Pick[] {
   const listed = [...models].sort((one, other) => Number(other.usable) - Number(one.usable));
   return [
@@ -53,7 +53,7 @@ export function rows(models: readonly ListedModel[]): readonly Pick[] {
   ];
 }
 
-/** Where messages go, in words. */
+/** Says where messages are sent. */
 export function destination(sentTo: string | null): string {
   return sentTo === null ? t('stays on this machine') : t('messages are sent to {0}', sentTo);
 }

@@ -1,5 +1,5 @@
-// A question, said where its card cannot be seen. It goes away once the question is answered, wherever that is (EDI-09): of VS Code's
-// messages only one with progress can be taken back, so this is one, with links for buttons.
+// A notice about a question whose card is not visible. It closes once the question is answered anywhere (EDI-09). It is a progress
+// message with links as buttons, because VS Code lets an extension close no other kind of message.
 import * as vscode from 'vscode';
 import { pending, type View } from '../chat/view';
 import type { ApprovalRequired } from '../contract';
@@ -8,7 +8,7 @@ import { LENS_COMMANDS } from './lenses';
 
 export interface Notices {
   show(question: ApprovalRequired): void;
-  /** The questions have changed: what is answered, or was given up, is no longer said. */
+  /** Closes the notices of questions that no longer wait. */
   changed(view: View): void;
 }
 
@@ -19,7 +19,7 @@ export function openNotices(): Notices {
       const { approval_id: id, session_name: session } = question;
       const where = session === null ? '' : vscode.l10n.t(' (in the session: {0})', noticeLine(session));
       const title = vscode.l10n.t('Remit asks: {0}{1}', noticeLine(question.title), where);
-      // Allowing needs the card, which shows what would happen.
+      // There is no Allow here, because allowing needs the card, which shows what would happen.
       const deny = `command:${LENS_COMMANDS.deny}?${encodeURIComponent(JSON.stringify([id]))}`;
       const message = `[${vscode.l10n.t('Review')}](command:remit.review) · [${vscode.l10n.t('Deny')}](${deny})`;
       void vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, (progress) => {

@@ -1,4 +1,4 @@
-// What a policy would change, before it is saved: a lens in the unsaved file, and the calls that it would decide otherwise (EDI-12).
+// Shows the effect of an unsaved policy: a lens in the file opens the list of past calls that it would decide differently (EDI-12).
 import * as vscode from 'vscode';
 import { count } from '../chat/view';
 import { problemOf } from '../problem';
@@ -6,7 +6,7 @@ import type { Server } from '../server/client';
 import { visibleLine } from '../text';
 import { showProblem } from './status';
 
-/** Where policies are; the server says whether a file is one that counts. */
+/** Files that may be policies; the server says whether a file is a policy that is in force. */
 export const POLICY_FILES: vscode.DocumentSelector = { scheme: 'file', pattern: '**/policy.yaml' };
 
 interface Preview {
@@ -31,7 +31,7 @@ export function openPolicyPreview(server: Server): PolicyPreview {
   return {
     onDidChangeCodeLenses: moved.event,
     provideCodeLenses: (document) => {
-      // Other programs have policies too: one of Remit's begins with its version and has capabilities.
+      // Other programs have policy files too; a policy of Remit has the key `capabilities`.
       if (!document.isDirty || !/^capabilities:/m.test(document.getText())) return [];
       const command = 'remit.previewPolicy';
       const title = vscode.l10n.t('What would this policy change?');

@@ -1,4 +1,4 @@
-// Shows a proposed change in VS Code's own diff editors (EDI-02, EDI-09); the text comes from the question, never from a file on disk.
+// Shows a proposed change in VS Code's own diff editors (EDI-02, EDI-09). The change comes from the question, never from a file on disk.
 import { createHash } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { ApprovalRequired, FileDiff } from '../contract';
@@ -7,7 +7,7 @@ import { turnFolder } from './workspace';
 
 export const SCHEME = 'remit-proposal';
 const AFTER = 'after';
-/** VS Code's editor of many diffs, which has no stable interface: it is looked for. */
+/** VS Code's command for many diffs in one editor. It is no stable interface, so it is used only if it exists. */
 const ALL_AT_ONCE = 'vscode.changes';
 
 interface Sides {
@@ -15,16 +15,16 @@ interface Sides {
   readonly after: vscode.Uri;
 }
 
-/** The keyboard stays on the card, which takes the answer. */
+/** The keyboard focus stays on the card, because the answer is given there. */
 const SHOWN: vscode.TextDocumentShowOptions = { preview: true, preserveFocus: true };
 
 export interface Proposals extends vscode.TextDocumentContentProvider {
   open(question: ApprovalRequired, index: number): Promise<void>;
-  /** All files of a question: in one editor where VS Code has that, else one after the other. */
+  /** Opens all files of a question: in one editor if VS Code can do that, else in one editor each. */
   openAll(question: ApprovalRequired): Promise<void>;
-  /** What a document of a proposal shows, where it is the proposed side of a file. */
+  /** Says of which question and file a document is the proposed side, or null if it is none. */
   proposed(uri: vscode.Uri): { readonly approvalId: string; readonly path: string } | null;
-  /** Closes what was opened for a question: once it is answered, it proposes nothing. */
+  /** Closes what was opened for a question that is now answered. */
   close(approvalId: string): Promise<void>;
 }
 
@@ -35,12 +35,12 @@ export function openProposals(): Proposals {
     texts.set(uri.toString(), text);
     return uri;
   };
-  /** Both sides of a file, or null where the diff alone can be shown. */
+  /** Both sides of a file, or null if only the diff can be shown. */
   const sides = async (id: string, diff: FileDiff): Promise<Sides | null> => {
     const folder = turnFolder();
     const before = diff.created ? '' : folder && await textOf(vscode.Uri.joinPath(folder.uri, diff.moved_from ?? diff.path));
     const after = before === null ? null : patched(before, diff.diff);
-    // The digest says whether this is byte for byte what would be written; where it is not, the diff alone is shown.
+    // The digest says whether this is byte for byte what would be written. If it is not, only the diff is shown.
     const exact = after !== null && (diff.deleted ? after === '' : digest(after) === diff.after_digest);
     if (before === null || after === null || !exact) return null;
     return { before: document(id, 'before', diff.path, before), after: document(id, AFTER, diff.path, after) };
@@ -102,7 +102,7 @@ function title(name: string, diff: FileDiff): string {
   return diff.created ? `${name} (new file, proposed)` : `${name} (now ↔ proposed)`;
 }
 
-/** The open buffer's text, which is the truth while it is open, or the file's; null where there is none. */
+/** The text of the open buffer, which counts while the file is open, or else of the file; null if there is none. */
 async function textOf(uri: vscode.Uri): Promise<string | null> {
   const open = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
   if (open) return open.getText();

@@ -1,5 +1,5 @@
-// What VS Code knows of the code, told to the server when it asks: `remit/editor/query` (docs/editors/protocol.md). Nothing is
-// decided here; what is asked for outside the workspace's folders is refused.
+// Answers the server's questions about the code with what VS Code knows: `remit/editor/query` (docs/editors/protocol.md). Nothing is
+// decided here, but a query about a file outside the workspace's folders is refused.
 import * as vscode from 'vscode';
 
 export interface Query {
@@ -32,11 +32,11 @@ interface Item {
   readonly code?: string;
 }
 
-/** The parts of VS Code that know. Its numbers of kinds and severities are one less than those of LSP. */
+/** The parts of VS Code that answer queries. Its numbers of kinds and severities are one less than those of LSP. */
 export interface Knowing {
   readonly diagnostics: () => readonly [vscode.Uri, readonly vscode.Diagnostic[]][];
   readonly execute: (command: string, ...args: readonly unknown[]) => Thenable<unknown>;
-  /** Has the language extensions look at a file that nobody has opened. */
+  /** Opens a file that is not open, so that the language extensions read it. */
   readonly open: (uri: vscode.Uri) => Thenable<unknown>;
   readonly parse: (uri: string) => vscode.Uri;
 }
@@ -48,7 +48,7 @@ export const FOUND_BY_VSCODE: Knowing = {
   parse: (uri) => vscode.Uri.parse(uri, true),
 };
 
-/** Answers one query about what lies below one of the `roots`. Rejects where it asks for something else. */
+/** Answers one query about files below the `roots`. Rejects if the query names a file elsewhere. */
 export async function answerQuery(query: Query, roots: readonly string[], knowing: Knowing = FOUND_BY_VSCODE): Promise<Answer> {
   const uri = query.uri === undefined ? null : knowing.parse(query.uri);
   const below = uri && roots.some((root) => uri.fsPath === root || uri.fsPath.startsWith(`${root}/`));
@@ -74,7 +74,7 @@ async function found(query: Query, uri: vscode.Uri | null, knowing: Knowing): Pr
       : { uri: each.uri.toString(), range: range(each.range) });
 }
 
-/** Of one file, or of a folder: VS Code keeps those of all files that its extensions have looked at. */
+/** The problems of one file or of a folder. VS Code has those of all files that its extensions have read. */
 function diagnostics(knowing: Knowing, uri: vscode.Uri | null): readonly Item[] {
   return knowing.diagnostics()
     .filter(([file]) => !uri || file.fsPath === uri.fsPath || file.fsPath.startsWith(`${uri.fsPath}/`))
@@ -88,7 +88,7 @@ function diagnostics(knowing: Knowing, uri: vscode.Uri | null): readonly Item[] 
     })));
 }
 
-/** Symbols as either kind of provider gives them: a tree of one file, or places anywhere. */
+/** Lists symbols from either kind of provider: those of a file give a tree, those of the workspace give a list of places. */
 function symbols(given: unknown, uri: vscode.Uri | null, container = ''): readonly Item[] {
   return list<vscode.SymbolInformation | vscode.DocumentSymbol>(given).flatMap((each) => {
     const named = { name: each.name, kind: each.kind + 1 };

@@ -1,4 +1,4 @@
-// What a person has had before their eyes of a waiting change, in its file or as a diff: that counts as read, as on the card (EDI-04).
+// Tracks which lines of a waiting change were visible, in the file or as a diff: they count as read, as on the card (EDI-04).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { findApproval, pending, type ApprovalItem } from '../chat/view';
@@ -7,18 +7,18 @@ import { lineAbove, MOST_LINES, type Drawn } from './drawn';
 import type { Proposals } from './proposals';
 import { waitingIn } from './waiting';
 
-/** Nothing is read at a glance: not before it was shown for so long. */
+/** Lines count as read only after they could be seen for this long. */
 const SHOWN_MS = 500;
 
 export interface Reading extends vscode.Disposable {
-  /** The questions have changed. */
+  /** Looks again at what is visible, after the questions have changed. */
   changed(): void;
-  /** The first file of a question that was not read to its end, as its place among the diffs; null where all was. */
+  /** The index of the first diff of a question that was not read completely, or null if all were. */
   readonly unread: (item: ApprovalItem) => number | null;
 }
 
 export function openReading(conversation: () => Conversation, proposals: Proposals, drawn: () => Drawn): Reading {
-  /** The lines of each proposed side that were in sight, by question and path. */
+  /** The lines of each proposed side that were visible, by question and path. */
   const lines = new Map<string, Set<number>>();
   let timer: NodeJS.Timeout | null = null;
   const linesOf = (id: string, path: string): Set<number> => {
@@ -41,7 +41,7 @@ export function openReading(conversation: () => Conversation, proposals: Proposa
     for (const { item, diff } of waitingIn(editor.document, conversation())) {
       hunksOf(diff.diff).forEach((hunk, number) => {
         const whole = hunk.lines.filter(({ kind }) => kind === 'add').length <= MOST_LINES && drawn().shows(editor.document.uri, item.id, number);
-        // A box lies between two lines of the file: where both are in sight, so is all of it. Below the last line nobody can tell.
+        // The box is between two lines of the file, so if both are visible, the whole box is. Below the last line this cannot be known.
         const line = lineAbove(hunk);
         const between = line + 1 < editor.document.lineCount && sight.has(line) && sight.has(line + 1);
         if (whole && between) for (const line of afterOf(hunk)) linesOf(item.id, diff.path).add(line);
@@ -78,7 +78,7 @@ export function openReading(conversation: () => Conversation, proposals: Proposa
   };
 }
 
-/** The lines of the proposed text that a hunk is about; where it only removes, the one before which it did. */
+/** The lines of the proposed text that a hunk adds or shows; if it leaves none, the line at which it removed some. */
 function afterOf({ after: { start, end } }: Hunk): readonly number[] {
   return Array.from({ length: Math.max(1, end - start) }, (_, index) => start + index);
 }

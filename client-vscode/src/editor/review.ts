@@ -1,5 +1,5 @@
-// Everything in the editor that is about a change that waits for an answer: lenses, comments, marks, notices, the diffs of all files
-// (APP-09, EDI-09). Nothing opens unasked, and the keyboard stays where it is until the person asks for it.
+// Everything in the editor for a change that waits for an answer: lenses, comments, marks, notices and diffs
+// (APP-09, EDI-09). Nothing opens by itself, and the keyboard focus stays where it is until the person asks for the review.
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import type { Change } from '../chat/reduce';
@@ -13,7 +13,7 @@ import { SCHEME, type Proposals } from './proposals';
 import { openReading } from './reading';
 
 export interface Review extends vscode.Disposable {
-  /** `seen`: the person has the chat before them, where the card is. */
+  /** `seen` says whether the chat with the card is visible to the person. */
   changed(change: Change, view: View, seen: boolean): void;
   readonly commands: { readonly [id: string]: (...args: never[]) => unknown };
 }
@@ -39,7 +39,7 @@ export function openReview(
     const item = pending(conversation().view()).find(({ answer }) => answer === null);
     if (!item) return void vscode.window.showInformationMessage(vscode.l10n.t('No question is waiting.'));
     await proposals.openAll(item.question);
-    // The answer is given on the card, so that is where the keyboard goes.
+    // The answer is given on the card, so the keyboard focus goes there.
     await reveal();
   };
   const registered = [

@@ -1,14 +1,14 @@
-// Requests to begin with, about the file that the person has open: its own names in place of invented ones (EDI-14).
+// Sample requests about the file that the person has open, with a name from that file instead of an invented one (EDI-14).
 import * as vscode from 'vscode';
 
-/** A name without a language server: what stands behind the words that make one in most languages. */
+/** Finds a name without a language server: the word after a keyword that defines something in most languages. */
 const DEFINED = /\b(?:def|class|function|func|fn|const|let|var)\s+([A-Za-z_]\w{2,})/;
 
 export interface Samples extends vscode.Disposable {
   readonly now: () => Promise<readonly string[]>;
 }
 
-/** Tells of the samples whenever another file is shown. */
+/** Reports the samples whenever the active editor changes. */
 export function watchSamples(changed: (samples: readonly string[]) => void): Samples {
   const tell = (): void => { void now().then(changed); };
   const watched = vscode.window.onDidChangeActiveTextEditor(tell);
@@ -21,7 +21,7 @@ async function now(): Promise<readonly string[]> {
   return samplesFor(vscode.workspace.asRelativePath(document.uri, false), await nameIn(document));
 }
 
-/** `name` is one that the file defines, null where none is known. */
+/** `name` is a name that the file defines, or null if none is known. */
 export function samplesFor(path: string, name: string | null): readonly string[] {
   const about = name === null ? [] : [`rename ${name} to new_name in ${path}`, `which file defines ${name}?`];
   return [...about, `explain ${path}`, 'run the tests'];

@@ -1,4 +1,4 @@
-// The sessions of a folder, as a list to choose from, and what can be done with one (SES-04, SES-05).
+// The list of a folder's sessions, and the actions on a session (SES-04, SES-05).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { count, running } from '../chat/view';
@@ -23,7 +23,7 @@ const ACTIONS: readonly Action[] = [
   { tooltip: 'Delete', iconPath: new vscode.ThemeIcon('trash'), run: remove },
 ];
 
-/** Lists the sessions; the one that is chosen is shown in the chat, which goes on with it. */
+/** Lists the sessions. The chosen one is shown in the chat, which continues it. */
 export async function chooseSession(server: Server, conversation: Conversation, reveal: () => Promise<void>): Promise<void> {
   const pick = vscode.window.createQuickPick<SessionItem>();
   pick.title = 'Sessions of This Folder';
@@ -59,7 +59,7 @@ function item(session: SessionSummary, current: string): SessionItem {
   };
 }
 
-/** Has the command that runs now go on in the background, and says as what. */
+/** Moves the running command to the background, and shows the server's answer. */
 export async function sendToBackground(server: Server, conversation: Conversation): Promise<void> {
   await guarded(async () => {
     const { text } = await server.read('/background', conversation.session());
@@ -67,7 +67,7 @@ export async function sendToBackground(server: Server, conversation: Conversatio
   });
 }
 
-/** Takes the chat's last changes back, or that; says what was left, and shows the chat as it is then. */
+/** Undoes the chat's last changes, or redoes them; shows what was left undone, and the chat as it is afterwards. */
 export async function takeBack(server: Server, conversation: Conversation, direction: 'undo' | 'redo'): Promise<void> {
   if (running(conversation.view())) {
     await vscode.window.showInformationMessage('Remit is still working on the last request.');

@@ -1,4 +1,4 @@
-// The first steps: a sample to try it on, and what the walkthrough's steps are ticked off by (EDI-10).
+// The first steps: a sample file, and the context keys that tick off the walkthrough's steps (EDI-10).
 import * as vscode from 'vscode';
 import { running, type View } from '../chat/view';
 import { showProblem } from './status';
@@ -15,7 +15,7 @@ def price(items):
     return total
 `;
 
-/** Makes a sample file, shows it, and asks for a rename in it. A file of that name that is there stays as it is. */
+/** Creates a sample file, shows it, and asks for a rename in it. An existing file of that name is not overwritten. */
 export async function trySample(ask: (text: string) => Promise<void>): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0];
   if (!folder) {
@@ -29,7 +29,7 @@ export async function trySample(ask: (text: string) => Promise<void>): Promise<v
   await ask(`rename total to subtotal in ${SAMPLE_NAME}`);
 }
 
-/** What \`when\` clauses and the walkthrough know of the server and the chat. */
+/** Sets the context keys that `when` clauses and the walkthrough use. */
 export function setContexts(state: ServerState, view: View): void {
   const items = view.turns.flatMap((turn) => turn.items);
   const contexts = {

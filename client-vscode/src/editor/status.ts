@@ -17,7 +17,7 @@ const IN_SHORT: { readonly [code in ProblemCode]?: string } = {
   audit_broken: 'audit log is broken',
 };
 
-/** What the status bar says; a question outranks a running turn, a problem outranks both. */
+/** The text of the status bar item. A problem has priority over a question, and a question over a running turn. */
 export function statusText({ state, status, problem }: Condition, view: View): StatusText {
   const model = status?.model ?? view.model;
   const about = [
@@ -61,7 +61,7 @@ export function draw(item: vscode.StatusBarItem, status: StatusText): void {
   item.backgroundColor = status.attention ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
 }
 
-/** What helps with the problem there is, then everything else. */
+/** Shows the menu: first the remedies for the current problem, then all other commands. */
 export async function showMenu(view: View, { problem, status }: Condition): Promise<void> {
   const help = problem ? remediesFor(problem).map((each) => REMEDIES[each]) : [];
   const entries: readonly (vscode.QuickPickItem & { readonly command?: string })[] = [

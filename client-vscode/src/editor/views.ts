@@ -1,4 +1,4 @@
-// The views beside the chat: what was decided, and the rules (LSP-11). They are read when they are looked at.
+// The views beside the chat: the audit log and the policy's rules (LSP-11). They are read only when they are shown.
 import * as vscode from 'vscode';
 import {
   DECISION_WORDS, DECISIONS, decidedRow, ruleGroups, ruleRow, type CountedRule, type Decided, type Decision, type Row, type RuleGroup, type RulePlace,
@@ -12,7 +12,7 @@ import { currentFolder, openWorkspaceFile } from './workspace';
 type Node = Row | RuleGroup;
 
 export interface Views extends vscode.Disposable {
-  /** Reads again what is shown. */
+  /** Reads the shown views again. */
   refresh(): void;
   readonly commands: { readonly [id: string]: (...args: never[]) => unknown };
 }
@@ -48,7 +48,7 @@ export function openViews(server: Server): Views {
       await showProblem(problemOf(error));
     }
   };
-  /** Opens what a call was about; of several files, the one that is chosen. */
+  /** Opens the file of a call; if the call has several, the person chooses one. */
   const file = async ({ files }: Row): Promise<void> => {
     const items = files.map((path) => ({ label: visibleLine(path), path }));
     const chosen = items.length < 2 ? items[0] : await vscode.window.showQuickPick(items, { title: 'Files of This Call' });
@@ -67,7 +67,7 @@ function tree(moved: vscode.EventEmitter<void>, roots: () => Promise<readonly No
     onDidChangeTreeData: moved.event,
     getChildren: async (node) => {
       if (node) return 'rules' in node ? node.rules.map(ruleRow) : [];
-      // A server that does not run says so in the chat and in the status bar.
+      // On an error the list is empty, because the chat and the status bar already say that the server does not run.
       return [...await roots().catch(() => [])];
     },
     getTreeItem: (node) => ('rules' in node ? group(node) : item(node)),

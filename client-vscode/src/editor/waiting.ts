@@ -1,4 +1,4 @@
-// What waits for an answer in a file of the window.
+// The changes of a file that wait for an answer.
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { pending, type ApprovalItem } from '../chat/view';
@@ -9,7 +9,7 @@ export interface Waiting {
   readonly diff: FileDiff;
 }
 
-/** The changes of this document that were asked about and not answered. */
+/** The changes of this document that the person was asked about and has not answered. */
 export function waitingIn(document: vscode.TextDocument, conversation: Conversation): readonly Waiting[] {
   const root = vscode.workspace.getWorkspaceFolder(document.uri);
   if (!root) return [];

@@ -1,4 +1,4 @@
-// What the editor shows, told to the agent, and files of the workspace, opened for the person.
+// Describes the editor's state to the agent, and opens files of the workspace for the person.
 import path from 'node:path';
 import * as vscode from 'vscode';
 import type { FilePlace } from '../chat/messages';
@@ -9,7 +9,7 @@ import { visibleLine } from '../text';
 
 let asked: vscode.WorkspaceFolder | null = null;
 
-/** The folder of the active editor; where that shows no file of one, the folder last asked about, else the first. */
+/** The folder of the active editor, or else the folder of the latest request, or else the first one. */
 export function currentFolder(): vscode.WorkspaceFolder | null {
   const active = vscode.window.activeTextEditor?.document.uri;
   const shown = active && vscode.workspace.getWorkspaceFolder(active);
@@ -22,12 +22,12 @@ export function turnFolder(): vscode.WorkspaceFolder | null {
   return folders.find((folder) => folder.uri.toString() === asked?.uri.toString()) ?? folders[0] ?? null;
 }
 
-/** All folders of the window, under the names that it shows. */
+/** All folders of the window, by the names that the window shows. */
 export function openFolders(): readonly Folder[] {
   return (vscode.workspace.workspaceFolders ?? []).map(({ name, uri }) => ({ name, path: uri.fsPath }));
 }
 
-/** The folder of the next request with its open document, cursor and visible range, or null without a folder. */
+/** The folder of the next request, with the open document, cursor and visible range; null if no folder is open. */
 export function editorContext(): ContextPayload | null {
   const folder = currentFolder();
   if (!folder) return null;
@@ -42,7 +42,7 @@ export function editorContext(): ContextPayload | null {
   };
 }
 
-/** Opens a file of the folder that a turn ran in, at a place; one that leads out of it, or is not there, opens nothing and is said. */
+/** Opens a file of the folder that a turn ran in, at a place. If the file is outside the folder or missing, a message says so. */
 export async function openWorkspaceFile(workspace: string | null, { path: named, line, column }: FilePlace): Promise<void> {
   if (workspace === null) return;
   const uri = vscode.Uri.file(path.resolve(workspace, named));
@@ -55,14 +55,14 @@ export async function openWorkspaceFile(workspace: string | null, { path: named,
   await vscode.window.showTextDocument(uri, { preview: true, ...(at ? { selection: new vscode.Range(at, at) } : {}) });
 }
 
-/** Opens the file that a problem names, at the place where it is. */
+/** Opens the file that a problem names, at the given place. */
 export async function openPlace(place: Place | null): Promise<void> {
   if (!place) return;
   const at = new vscode.Position(place.line, place.character);
   await vscode.window.showTextDocument(vscode.Uri.file(place.file), { selection: new vscode.Range(at, at) });
 }
 
-/** The path of a file of the folder, or null of any other. */
+/** The path of a file relative to the folder, or null for a file outside it. */
 export function relativePath(root: string, uri: vscode.Uri): string | null {
   if (uri.scheme !== 'file') return null;
   const relative = path.relative(root, uri.fsPath);

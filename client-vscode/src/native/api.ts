@@ -1,5 +1,5 @@
-// The parts of VS Code's own chat that are newer than the oldest VS Code that Remit runs in, as far as they are used. Each is looked
-// for when it is needed, and what needs it is off where it is missing (EDI-11).
+// The parts of VS Code's own chat that the oldest VS Code that Remit supports does not have, as far as Remit uses them. Each is
+// looked up when it is needed, and a feature that needs a missing one is off (EDI-11).
 import * as vscode from 'vscode';
 
 export interface TextPart {
@@ -16,7 +16,7 @@ export interface ToolOf {
 }
 
 export interface ChatMessage {
-  /** 1: a user's, 2: the assistant's; others are instructions. */
+  /** 1 is the user, 2 the assistant; all other roles are instructions. */
   readonly role: number;
   readonly content: string | readonly unknown[];
 }
@@ -53,7 +53,7 @@ interface Newer {
 
 const newer = vscode as unknown as Newer;
 
-/** How a tool is offered to other agents, and its results made; null where VS Code has no such tools. */
+/** Functions that offer a tool to other agents and make its results, or null if VS Code has no tools of this kind. */
 export function toolApi(): {
   readonly register: (name: string, tool: ToolOf) => vscode.Disposable; readonly result: (text: string) => unknown;
 } | null {
@@ -62,7 +62,7 @@ export function toolApi(): {
   return { register: (name, tool) => lm.registerTool!(name, tool), result: (text) => new Result([new Part(text)]) };
 }
 
-/** How a model is offered to other extensions; null where VS Code takes none. */
+/** Functions that offer a model to other extensions and make its text, or null if VS Code accepts no models. */
 export function modelApi(): {
   readonly register: (vendor: string, provider: ModelProvider) => vscode.Disposable; readonly text: (value: string) => TextPart;
 } | null {

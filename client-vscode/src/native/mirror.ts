@@ -1,4 +1,4 @@
-// What a change of the chat says in VS Code's own chat, which draws Markdown, also as lines of progress, and buttons
+// Translates a change of Remit's chat into pieces for VS Code's own chat: Markdown, progress lines, and questions with a button
 // (EDI-11). Pure.
 import type { Change } from '../chat/reduce';
 import type { View } from '../chat/view';
@@ -11,13 +11,13 @@ export type Piece =
   /** The turn has ended. */
   | { readonly kind: 'end'; readonly text: string };
 
-/** What is to be said of one turn when this has changed. */
+/** The pieces to show for one turn after this change. */
 export function piecesOf(turnId: string, change: Change, view: View): readonly Piece[] {
   switch (change.type) {
     case 'event':
       if (change.event.turn_id !== turnId) return [];
       return change.event.kind === 'run_completed' ? [ending(turnId, view, change.event.result, null)] : ofEvent(change.event);
-    // After the last event nothing is left to be ended: this is of a turn without one.
+    // This matters only for a turn without `run_completed`, because that event has already ended any other turn.
     case 'ended':
       return change.turn_id === turnId ? [ending(turnId, view, change.result, change.error)] : [];
     case 'told':

@@ -1,16 +1,16 @@
-// Remit's model for other extensions, by `remit/generate`: it sees no workspace, and has no tools (EDI-11).
+// Offers Remit's model to other extensions through `remit/generate`: the model sees no workspace and has no tools (EDI-11).
 import * as vscode from 'vscode';
 import type { StatusResult } from '../contract';
 import { inWords, problemOf } from '../problem';
 import type { Server } from '../server/client';
 import { modelApi, type ChatMessage, type ModelInfo } from './api';
 
-/** What is told to others until the server says how much a model holds: a small local model holds no less. */
+/** The window to report, because the server does not say how large the model's is. Even a small local model has this much. */
 const INPUT_TOKENS = 4_096;
 const OUTPUT_TOKENS = 1_024;
 const CHARACTERS_PER_TOKEN = 3;
 
-/** Offers the model, where VS Code takes one. `status` is what the server last said of itself. */
+/** Offers the model if VS Code accepts models. `status` returns the last status of the server. */
 export function offerModel(server: Server, status: () => StatusResult | null, changed: vscode.Event<void>): vscode.Disposable {
   const api = modelApi();
   if (!api) return new vscode.Disposable(() => undefined);
@@ -41,7 +41,7 @@ export function infoOf(status: StatusResult | null): readonly ModelInfo[] {
   }];
 }
 
-/** The messages as one prompt: the last one alone where there is no other, else who said what. */
+/** Joins the messages into one prompt: the text alone if there is only one message, else each with its speaker. */
 export function requestOf(messages: readonly ChatMessage[]): { readonly prompt: string; readonly instructions?: string } {
   const told = messages.filter(({ role }) => role !== USER && role !== ASSISTANT).map(textOf).join('\n');
   const said = messages.filter(({ role }) => role === USER || role === ASSISTANT);

@@ -1,4 +1,4 @@
-// `@remit` in VS Code's own chat: the same conversation as in Remit's view, so a question is answered in one place (EDI-11).
+// `@remit` in VS Code's own chat. It is the same conversation as in Remit's view, so a question is answered in one place (EDI-11).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import type { Change } from '../chat/reduce';
@@ -8,7 +8,7 @@ import { piecesOf } from './mirror';
 
 export type Changes = vscode.Event<readonly [change: Change, view: View]>;
 
-/** Registers the participant, where VS Code has a chat. */
+/** Registers the participant if VS Code has a chat. */
 export function offerParticipant(extension: vscode.Uri, conversation: () => Conversation, changes: Changes): vscode.Disposable {
   if (typeof vscode.chat?.createChatParticipant !== 'function') return new vscode.Disposable(() => undefined);
   const participant = vscode.chat.createChatParticipant('remit.participant', async (request, _context, stream, token) => {
@@ -25,7 +25,7 @@ export function offerParticipant(extension: vscode.Uri, conversation: () => Conv
   return participant;
 }
 
-/** Says in the stream what the turn says, until it has ended. */
+/** Copies what the turn says to the stream until the turn has ended. */
 function follow(
   chat: Conversation, turnId: string, changes: Changes, stream: vscode.ChatResponseStream, token: vscode.CancellationToken,
 ): Promise<void> {
@@ -45,7 +45,7 @@ function follow(
   });
 }
 
-/** A file that the person added, as the chat's own `@path`. */
+/** Writes a file that the person added as the `@path` that Remit's chat understands. */
 function mentionOf(value: unknown): string {
   const uri = value instanceof vscode.Uri ? value : value instanceof vscode.Location ? value.uri : null;
   const folder = uri && vscode.workspace.getWorkspaceFolder(uri);

@@ -1,4 +1,4 @@
-// Remit's tools for other agents of the editor: each call passes the dispatcher as a model's, with intent, policy, approval and audit (EDI-11).
+// Offers Remit's tools to other agents: each call passes the dispatcher like a model's call, with intent, policy, approval and audit (EDI-11).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { running } from '../chat/view';
@@ -11,7 +11,7 @@ import type { Changes } from './participant';
 
 const PREFIX = 'remit_';
 
-/** Registers the tools that the manifest names, where VS Code has tools. */
+/** Registers the tools that the manifest names, if VS Code has tools. */
 export function offerTools(manifest: unknown, conversation: () => Conversation, changes: Changes): readonly vscode.Disposable[] {
   const api = toolApi();
   if (!api) return [];
@@ -33,7 +33,7 @@ export function offerTools(manifest: unknown, conversation: () => Conversation, 
   }));
 }
 
-/** One turn runs at a time: a call waits for the one before it, and for the person's. */
+/** Waits until no turn runs, because only one turn can run at a time, the person's or another call's. */
 async function turnIsFree(conversation: Conversation, changes: Changes, signal: AbortSignal): Promise<void> {
   while (running(conversation.view()) && !signal.aborted) {
     await new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ async function turnIsFree(conversation: Conversation, changes: Changes, signal: 
   }
 }
 
-/** The intent is one of the arguments there, and declared here. What does not fit is refused by the server's gate. */
+/** Makes a call of the tool's arguments, one of which is the intent to declare. The server's gate refuses wrong values. */
 export function callOf(name: string, input: unknown): CallInput {
   const { intent, ...given } = (typeof input === 'object' && input !== null ? input : {}) as { readonly [key: string]: JsonValue };
   return { type: 'call', tool: name.slice(PREFIX.length), arguments: given, intent: typeof intent === 'string' ? intent as Intent : null };

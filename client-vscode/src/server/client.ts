@@ -1,4 +1,4 @@
-// Starts `remit serve` and speaks to it through vscode-languageclient (LSP-04).
+// Starts `remit serve` and talks to it through vscode-languageclient (LSP-04).
 import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import {
@@ -22,29 +22,29 @@ const ANSWER = new RequestType<ApprovalAnswer, ApprovalReceipt, unknown>('remit/
 const STATUS = new RequestType<object, StatusResult, unknown>('remit/status');
 const QUERY = new RequestType<Query, Answer, unknown>('remit/editor/query');
 const EVENTS = new ProgressType<AgentEvent>();
-/** Commands of ours that the server's code actions may carry: they need an input box or the chat. */
+/** Commands of this extension that the server may use in code actions, because they need an input box or the chat. */
 export const CLIENT_COMMANDS = { rename: 'remit.client.rename', ask: 'remit.client.ask', edit: 'remit.client.edit' } as const;
 const RESTARTS_PER_REQUEST = 1;
-/** How long a stop waits for a start that is under way; a server that has not answered by then is ended in it. */
+/** How long a stop waits for a running start. A server that has not answered by then is ended during its start. */
 const START_WAIT_MS = 5_000;
 
 const GENERATE = new RequestType<GenerationRequest & { partialResultToken: string }, GenerationResult, unknown>('remit/generate');
 const DELTAS = new ProgressType<{ readonly delta: string }>();
 
 export interface Server extends ServerPort {
-  /** How the server is, and where this session stands in its workflow. */
+  /** The state of the server, and this session's standing in its workflow. */
   status(session_id: string): Promise<StatusResult>;
   verifyAudit(): Promise<{ readonly ok: boolean; readonly message: string }>;
-  /** A command of the server about the current folder (docs/editors/protocol.md); `alone`: about no folder. */
+  /** Runs a command of the server about the current folder (docs/editors/protocol.md), or with `alone` about no folder. */
   command<T>(name: FolderCommand, argument?: object, how?: { readonly alone: boolean }): Promise<T>;
-  /** Asks the model by itself, without tools (`remit/generate`); its text comes in pieces. */
+  /** Asks the model directly, without tools (`remit/generate`); its text comes in pieces. */
   generate(request: GenerationRequest, onText: (text: string) => void, token: vscode.CancellationToken): Promise<GenerationResult>;
   restart(): Promise<void>;
   stop(): Promise<void>;
   readonly running: () => boolean;
-  /** Its version, as it says itself; null where none runs. */
+  /** The version that the server reports, or null if none runs. */
   readonly version: () => string | null;
-  /** The server came, or went; with a problem when it went for good. */
+  /** Fires when the server has started or ended; with a problem if it will not be started again. */
   readonly onDidChange: vscode.Event<Problem | null>;
 }
 
@@ -52,7 +52,7 @@ export type FolderCommand =
   | `remit.session.${'list' | 'load' | 'rename' | 'fork' | 'delete' | 'export'}` | `remit.chat.${'read' | 'complete'}` | `remit.model.${'list' | 'use'}`
   | 'remit.undo' | 'remit.redo' | 'remit.audit.query' | 'remit.policy.rules' | 'remit.policy.open' | 'remit.policy.preview';
 
-/** Says its errors in the log only: what a person has to know, they are told in words of ours. */
+/** Writes its errors only to the log, because the extension tells the person itself what they need to know. */
 class QuietClient extends LanguageClient {
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
@@ -64,7 +64,7 @@ interface Running {
   readonly process: ServerProcess;
 }
 
-/** One server for all workspace folders. It starts when asked to (`restart`) or with the first request. */
+/** One server for all workspace folders. It starts with `restart` or with the first request. */
 export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Server {
   const changed = new vscode.EventEmitter<Problem | null>();
   let current: Running | null = null;
@@ -95,7 +95,7 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
     return client;
   };
 
-  // Two requests at once share one start; a failed start is forgotten, so that the next request tries again.
+  // Simultaneous requests share one start. A failed start is forgotten, so that the next request tries again.
   const ready = (): Promise<LanguageClient> => {
     if (starting) return starting;
     if (current?.client.state === State.Running) return Promise.resolve(current.client);
@@ -104,7 +104,7 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
     return mine;
   };
 
-  /** The process is gone and nobody asked it to go. While it was starting, the start itself fails. */
+  /** Handles the unexpected end of the process. During a start it does nothing, because the start itself fails. */
   const lost = (): void => {
     if (starting) return;
     current = null;
@@ -118,7 +118,7 @@ export function openServer(keeping: Keeping, log: vscode.LogOutputChannel): Serv
     const start = starting;
     current = null;
     starting = null;
-    // A client whose server goes away while it starts says errors on the console of VS Code.
+    // Wait for the start, because a client whose server ends during its start writes errors to VS Code's console.
     if (start) await settledWithin(start, START_WAIT_MS);
     if (old.client.state === State.Running) await old.client.stop().catch((error: unknown) => log.warn(String(error)));
     old.process.end('it was stopped');
@@ -176,7 +176,7 @@ const ENDED_AGAIN: Problem = {
   fix: 'look at its log, then restart it',
 };
 
-/** Waits until it has ended, well or badly, but no longer than this. */
+/** Waits until the work has succeeded or failed, but no longer than the limit. */
 async function settledWithin(work: Promise<unknown>, limitMs: number): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const limit = new Promise((resolve) => { timer = setTimeout(resolve, limitMs); });
@@ -214,7 +214,7 @@ async function generate(
   }
 }
 
-/** The settings of this extension by their first word behind `remit.`, as its manifest has them. */
+/** The first word after `remit.` of each setting that this extension's manifest declares. */
 function ownSettings(): ReadonlySet<string> {
   const manifest = vscode.extensions.getExtension('remit.remit-vscode')?.packageJSON as
     | { contributes?: { configuration?: { properties?: object } } } | undefined;
@@ -233,11 +233,11 @@ function options(log: vscode.LogOutputChannel, closed: () => void): LanguageClie
     documentSelector: [{ scheme: 'file' }],
     outputChannel: log,
     revealOutputChannelOn: RevealOutputChannelOn.Never,
-    // VS Code starts extensions like this one in trusted workspaces only.
+    // Always true, because VS Code runs this extension only in trusted workspaces.
     initializationOptions: {
       remit: { approvals: 'stream', client_commands: Object.values(CLIENT_COMMANDS), editor_query: true, trusted: true },
     },
-    // What this extension sets itself is not the server's; whatever else is there goes to it, which says what does not count.
+    // Keep the extension's own settings from the server. All others go to it, and it reports those that it does not know.
     middleware: {
       workspace: {
         configuration: async (params, token, next) => {

@@ -1,12 +1,12 @@
-// Where the server is (setting → workspace → installed by the extension → PATH; EDI-03, EDI-10). Pure: what exists on disk comes in as a function.
+// Finds the server (setting → workspace → installed by the extension → PATH; EDI-03, EDI-10). Pure: a function says what exists on disk.
 import { homedir } from 'node:os';
 import path from 'node:path';
 
 export interface Places {
-  /** `remit.serverPath`, which only the person can set. */
+  /** The setting `remit.serverPath`, which only the person can set. */
   readonly setting: string;
   readonly workspace: string | null;
-  /** The one that the extension has installed. */
+  /** The server that the extension has installed. */
   readonly own: string | null;
   /** The environment's PATH. */
   readonly searchPath: string;
@@ -22,7 +22,7 @@ export function locate(places: Places, executable: (program: string) => boolean)
   const brought = places.workspace && path.join(places.workspace, '.venv', 'bin', 'remit');
   if (brought && executable(brought)) return { kind: 'found', program: brought, from: 'workspace' };
   if (places.own && executable(places.own)) return { kind: 'found', program: places.own, from: 'installed' };
-  // A relative entry would depend on the current folder, which is the workspace's to fill.
+  // A relative entry would be looked up in the current folder, so that the workspace could provide the program.
   const folders = places.searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   const program = folders.map((folder) => path.join(folder, 'remit')).find(executable);
   if (program) return { kind: 'found', program, from: 'PATH' };

@@ -1,4 +1,4 @@
-// How it stands with the server: starting, ready or stopped, and what is wrong. Knows the server as a port.
+// The state of the server (starting, ready or stopped) and its problem, if any. Knows the server as a port.
 import type { StatusResult } from '../contract';
 import { problemOf, type Problem } from '../problem';
 
@@ -18,11 +18,11 @@ export interface ServerControl {
 
 export interface Health {
   readonly condition: () => Condition;
-  /** Starts the server anew. A start that another one overtook has nothing more to say. */
+  /** Starts the server again. If another start follows meanwhile, only the result of the last one counts. */
   readonly start: () => Promise<void>;
-  /** Asks the server how it is. */
+  /** Asks the server for its status. */
   readonly refresh: () => Promise<void>;
-  /** The server came or went by itself; with a problem when it went for good, without one when it is being started again. */
+  /** Handles a server that started or ended by itself; with a problem if it will not be started again, else without one. */
   readonly moved: (problem: Problem | null) => void;
 }
 

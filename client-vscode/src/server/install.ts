@@ -1,5 +1,5 @@
-// The server in an environment of its own, made from the wheel that the extension brings along (EDI-10). Knows nothing of VS Code.
-// Each install is a folder of its own, and a small file says which one counts: one that is cut short changes nothing.
+// Installs the server in an environment of its own, from the wheel that the extension includes (EDI-10). Knows nothing of VS Code.
+// Each install has a folder of its own, and a small file names the current one, so that an interrupted install changes nothing.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -10,16 +10,16 @@ import { explainFailure, NO_WHEEL, pythonProblem } from './install_words';
 const OLDEST: readonly [number, number] = [3, 11];
 const PYTHONS = ['python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python'];
 const LAST_WORDS = 4_000;
-/** Names what is written into an environment for its own sake, or makes another Python of ours. */
+/** Environment variables that are meant for another environment, or that would make Python, pip or uv work in another place. */
 const FOREIGN = /^(PYTHON(HOME|PATH|STARTUP)|VIRTUAL_ENV|CONDA_PREFIX|PIP_(TARGET|PREFIX|USER|REQUIRE_VIRTUALENV)|UV_PROJECT.*)$/;
 
-/** What the extension brings: one wheel, and all that it needs with versions and hashes. */
+/** The files that the extension includes: a wheel, and the list of all packages that it needs, with versions and hashes. */
 export interface Bundle {
   readonly wheel: string;
   readonly requirements: string;
-  /** The server's version, as the wheel's name says. */
+  /** The server's version, from the name of the wheel. */
   readonly version: string;
-  /** Says whether an installed server was made of exactly this. */
+  /** The digest of both files, to tell whether an installed server was made from exactly these. */
   readonly digest: string;
 }
 
@@ -30,7 +30,7 @@ export interface Installed {
 }
 
 export interface Work {
-  /** Where environments are made: the extension's own storage. */
+  /** The folder for the environments: the extension's own storage. */
   readonly root: string;
   readonly environment: { readonly [name: string]: string | undefined };
   readonly log: (line: string) => void;
@@ -38,7 +38,7 @@ export interface Work {
   readonly signal: AbortSignal;
 }
 
-/** The wheel in the extension's folder `bundled`, or null where it was packaged without one. */
+/** Finds the wheel in the extension's folder `bundled`; null if the extension was packaged without one. */
 export function findBundle(folder: string): Bundle | null {
   try {
     const wheel = readdirSync(folder).find((name) => /^remit-[\w.+]+-py3-none-any\.whl$/.test(name));
@@ -63,7 +63,7 @@ export function findInstalled(root: string): Installed | null {
   }
 }
 
-/** Installs the bundled server. Rejects with a `Problem`; then what was installed before is still in place. */
+/** Installs the bundled server. Rejects with a `Problem`; then the server that was installed before is still in place. */
 export async function installServer(bundle: Bundle | null, work: Work): Promise<Installed> {
   if (!bundle) throw NO_WHEEL;
   mkdirSync(work.root, { recursive: true });
@@ -98,7 +98,7 @@ async function fill(target: string, bundle: Bundle, work: Work): Promise<void> {
   await run([path.join(target, 'bin', 'remit'), '--version'], work);
 }
 
-/** The first Python on the PATH that is new enough. Rejects with a `Problem` that says which ones there are. */
+/** The first Python on the PATH that is new enough. Rejects with a `Problem` that names the Python that was found. */
 async function findPython(work: Work): Promise<string> {
   const seen: { readonly program: string; readonly version: string }[] = [];
   for (const name of PYTHONS) {
@@ -117,7 +117,7 @@ const STOPPED: Problem = {
   code: 'cancelled', what: 'the server was not installed', why: 'you stopped it', fix: 'install it again when you like',
 };
 
-/** Runs one program to its end and returns what it printed; never through a shell, and never in the workspace. */
+/** Runs one program to its end and returns the last part of its output; never through a shell, and never in the workspace. */
 function run(command: readonly string[], work: Work): Promise<string> {
   const [program, ...args] = command as [string, ...string[]];
   work.log(`$ ${command.join(' ')}`);
@@ -148,7 +148,7 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // it has ended by itself
+    // the group has already ended
   }
 }
 
@@ -157,7 +157,7 @@ function cleanEnvironment(given: Work['environment']): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(kept), UV_NO_PROGRESS: '1', UV_PYTHON_DOWNLOADS: 'never' };
 }
 
-/** A relative entry of the PATH would depend on a folder that anybody may fill. */
+/** Finds a program on the PATH. Skips relative entries, because they depend on the current folder, which anybody may write to. */
 function onPath(name: string, { PATH = '' }: Work['environment']): string | null {
   const folders = PATH.split(path.delimiter).filter((folder) => path.isAbsolute(folder));
   return folders.map((folder) => path.join(folder, name)).find(isProgram) ?? null;
@@ -181,7 +181,7 @@ function recorded(root: string): string | null {
   return installed && path.basename(path.dirname(path.dirname(installed.program)));
 }
 
-/** A window may still run the server before this one: that one stays until the next time. */
+/** Removes old servers. The previous one stays until the next install, because a window may still run it. */
 function forget(root: string, kept: readonly (string | null)[]): void {
   for (const name of readdirSync(root)) {
     if (name.startsWith('server-') && !kept.includes(name)) rmSync(path.join(root, name), { recursive: true, force: true, maxRetries: 5 });

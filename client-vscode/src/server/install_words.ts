@@ -1,4 +1,4 @@
-// Why the server could not be installed, in words: read off what uv, venv and pip say (EDI-10). Pure.
+// Explains why the server could not be installed, from the output of uv, venv and pip (EDI-10). Pure.
 import type { Problem } from '../problem';
 
 const WHAT = 'the server was not installed';
@@ -10,7 +10,7 @@ export const NO_WHEEL: Problem = {
   fix: 'build one with `make package`, or set `remit.serverPath` to your own server',
 };
 
-/** What the tools print, and what it means; the first that fits counts. */
+/** Output of the tools and its meaning; the first pattern that matches is used. */
 const MEANINGS: readonly (readonly [said: RegExp, why: string, fix: string])[] = [
   [
     /ensurepip|No module named '?(venv|pip)\b/i,
@@ -35,7 +35,7 @@ const MEANINGS: readonly (readonly [said: RegExp, why: string, fix: string])[] =
   ],
 ];
 
-/** A program that installs has failed; `said` is the end of what it printed. */
+/** Explains the failure of an installing program; `said` is the end of its output. */
 export function explainFailure(program: string, said: string): Problem {
   const known = MEANINGS.find(([pattern]) => pattern.test(said));
   if (known) return { code: 'install_failed', what: WHAT, why: known[1], fix: known[2] };

@@ -1,13 +1,13 @@
-// Which server program is started here, and with what: the person's settings, asked for where a workspace brings its own.
+// Which server program is started, and with which environment: from the person's settings, after a question if the workspace has a server.
 import { accessSync, constants, statSync } from 'node:fs';
 import * as vscode from 'vscode';
 import { locate, type Location } from './find';
 import { findInstalled } from './install';
 
-/** What VS Code keeps for the extension. */
+/** The storage that VS Code gives the extension. */
 export type Keeping = Pick<vscode.ExtensionContext, 'globalState' | 'globalStorageUri'>;
 
-/** Finds the program. One that the workspace brought along runs only after the person has said so, once for each path. */
+/** Finds the program. A server in the workspace is used only after the person has agreed, once for each path. */
 export async function findServer({ globalState: memory, globalStorageUri }: Keeping): Promise<Location> {
   const places = {
     setting: vscode.workspace.getConfiguration('remit').get('serverPath', ''),
@@ -23,7 +23,7 @@ export async function findServer({ globalState: memory, globalStorageUri }: Keep
   return answer ? location : locate({ ...places, workspace: null }, isProgram);
 }
 
-/** What the settings add to the server's environment. */
+/** The environment variables that the settings add for the server. */
 export function serverEnvironment(): { readonly [name: string]: string } {
   const model = vscode.workspace.getConfiguration('remit').get('model', '').trim();
   const completes = vscode.workspace.getConfiguration('remit').get('inlineCompletion', false);

@@ -1,21 +1,21 @@
-// The server's process: started, watched for its last words, and surely ended.
+// The server's process: starts it, keeps the end of its error output, and makes sure that it ends.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import type { Problem } from '../problem';
 
-/** A server that has not said hello by then is stopped. */
+/** A server that has not answered by then is killed. */
 const START_LIMIT_MS = 60_000;
-/** How long it may take to leave by itself. */
+/** How long the server has to end by itself. */
 const GRACE_MS = 4_000;
 const EXIT_WAIT_MS = 1_000;
 const LAST_WORDS = 300;
 
 export interface ServerProcess {
   readonly child: ChildProcessWithoutNullStreams;
-  /** The process has answered: from now on it may take its time. */
+  /** Removes the time limit of the start, because the server has answered. */
   started(): void;
-  /** Ends it for a reason, by force if it does not leave by itself. */
+  /** Ends the process, by force if it does not end by itself; `reason` is kept for `failure`. */
   end(reason?: string): void;
-  /** Why it could not be started, for a person; waits a moment for its exit, which says more than a broken pipe does. */
+  /** Explains why the server could not be started. Waits a moment for the exit, which says more than a broken pipe. */
   failure(error: unknown): Promise<Problem>;
 }
 
@@ -26,7 +26,7 @@ export function spawnServer(
   let said = '';
   let why: string | null = null;
   child.stderr.on('data', (data: Buffer) => { said = (said + data.toString()).slice(-LAST_WORDS); });
-  child.stdin.on('error', () => undefined); // a pipe that broke: the exit says why
+  child.stdin.on('error', () => undefined); // The pipe broke; the exit says why.
   const limit = setTimeout(() => {
     why = `it did not answer within ${startLimitMs / 1000} seconds`;
     child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-// The model's answer, drawn block by block: a block that is whole is drawn once (EDI-05).
+// The model's answer, drawn block by block: a complete block is drawn only once (EDI-05).
 import { memo } from 'preact/compat';
 import { useMemo, useRef } from 'preact/hooks';
 import type { FilePlace } from '../chat/messages';
@@ -48,7 +48,7 @@ function Markdown({ text, names }: { readonly text: string; readonly names: Name
 
 const Piece = memo(({ text }: { readonly text: string }) => <span class="piece">{text}</span>);
 
-/** Copies the block of code that a button belongs to, and says on the button what came of it. */
+/** Copies the code block that a button belongs to, and shows on the button whether that worked. */
 async function copyBeside(button: HTMLButtonElement): Promise<void> {
   const code = button.parentElement?.querySelector('code')?.textContent ?? '';
   const said = await navigator.clipboard.writeText(code).then(() => say('Copied'), () => say('Cannot copy'));

@@ -1,4 +1,4 @@
-// The approval card: what exactly would happen, why it is asked, and the answers (editor.md, Approval card).
+// The approval card: what exactly would happen, why the person is asked, and the answers (editor.md, Approval card).
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { FromWebview } from '../chat/messages';
 import { count, type ApprovalItem } from '../chat/view';
@@ -12,16 +12,16 @@ import type { ItemRow } from './rows';
 import { useSeen } from './seen';
 import { StandingAnswers } from './standing';
 
-/** A card that has just appeared takes no "allow": the key or click may have been meant for what was there before. */
+/** A new card accepts no "allow" for this long, because the key or click may have been meant for what was shown before. */
 const ARMED_AFTER_MS = 500;
 const ENTER = /Mac/.test(globalThis.navigator?.platform ?? '') ? '⌘Enter' : 'Ctrl+Enter';
 
-/** Lines of a command that are seen without scrolling. */
+/** The lines of a command that are visible without scrolling. */
 const LINES_IN_SIGHT = 9;
 
 type Send = (message: FromWebview) => void;
 
-/** One question after the other: the first that waits is asked, the others say that they wait, and how many there are. */
+/** Shows the first waiting question as a card, and the others as one line each with their place in the queue. */
 export function Question({ item, row, send }: { readonly item: ApprovalItem; readonly row: ItemRow; readonly send: Send }) {
   const { place, waiting } = row;
   if (place <= 1) return <Approval item={item} waiting={waiting} send={send} />;
@@ -34,7 +34,7 @@ export function Question({ item, row, send }: { readonly item: ApprovalItem; rea
 
 interface ApprovalProps {
   readonly item: ApprovalItem;
-  /** How many questions wait, with this one. */
+  /** How many questions wait, including this one. */
   readonly waiting: number;
   readonly send: Send;
 }
@@ -120,7 +120,7 @@ function Approval({ item, waiting, send }: ApprovalProps) {
   );
 }
 
-/** Takes an Escape that was meant for what is open on the card: it closes a fold, and leaves a line of text. */
+/** Handles an Escape inside an open fold (closes it) or a text input (leaves it); returns false for any other Escape. */
 function steppedBack(target: EventTarget | null, card: HTMLElement | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   const fold = target.closest<HTMLDetailsElement>('details[open]');
@@ -130,7 +130,7 @@ function steppedBack(target: EventTarget | null, card: HTMLElement | null): bool
   return true;
 }
 
-/** Brings the card into sight and under the keyboard; true once it may be allowed. */
+/** Scrolls to the card and focuses it if the webview has the focus; returns true once the card may be allowed. */
 function useArmed(card: { readonly current: HTMLDivElement | null }): boolean {
   const [armed, setArmed] = useState(false);
   useEffect(() => {
@@ -142,14 +142,14 @@ function useArmed(card: { readonly current: HTMLDivElement | null }): boolean {
   return armed;
 }
 
-/** The command itself stands below, where it has room. */
+/** The title of the card. It does not repeat the command, which is shown below, where there is more space. */
 function titleOf(question: ApprovalRequired): string {
   if (question.command !== null || question.argv !== null) return say('Run a command');
   const title = sentence(visibleLine(question.title));
   return question.diffs.length > 1 ? `${title} (${count(question.diffs.length, 'file')})` : title;
 }
 
-/** Why it is asked. What other rules allowed besides is no reason to ask. */
+/** The reasons to ask. Reasons of rules that allow the call are left out, because they are no reason to ask. */
 function Reasons({ reasons }: { readonly reasons: readonly ReasonPayload[] }) {
   const asking = reasons.filter((reason) => reason.action !== 'allow');
   return (
@@ -184,7 +184,7 @@ function Command({ question }: { readonly question: ApprovalRequired }) {
   );
 }
 
-/** Counts down for the eye only; a screen reader reads the time once. The server keeps the deadline. */
+/** The remaining time. The countdown is only for the eye; a screen reader reads the deadline once. The server enforces it. */
 function Deadline({ deadline }: { readonly deadline: string }) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -221,16 +221,16 @@ const WHO = {
   withdrawn: () => say('one of its files was renamed, deleted or created'),
 } as const;
 
-/** The others are what happened in place of an answer. */
+/** The answers that somebody gave. All others are events that ended the question without an answer. */
 const BY_SOMEBODY: ReadonlySet<keyof typeof WHO> = new Set(['person', 'beforehand', 'standing_answer', 'review']);
 
-/** How a question ended, and who answered it. */
+/** Says how a question ended, and who or what ended it. */
 export function outcomeWords({ decision, scope, by }: NonNullable<ApprovalItem['outcome']>): string {
   const how = decision === 'deny' ? say('Denied') : ALLOWED[scope]();
   return BY_SOMEBODY.has(by) ? say('{0} by {1}', how, WHO[by]()) : say('{0}: {1}', how, WHO[by]());
 }
 
-/** What was asked, once it is answered: for looking back. */
+/** The content of an answered question, to look at again. */
 export function Asked({ item }: { readonly item: ApprovalItem }) {
   return (
     <div class="was-asked">
@@ -241,7 +241,7 @@ export function Asked({ item }: { readonly item: ApprovalItem }) {
   );
 }
 
-/** An answered question that belongs to no call that is shown. */
+/** An answered question that belongs to no call in the list. */
 export function Outcome({ item }: { readonly item: ApprovalItem }) {
   const allowed = item.outcome?.decision === 'allow';
   return (

@@ -1,5 +1,5 @@
-// An answer of the model as blocks of Markdown. What has arrived whole is never parsed again, so that a long answer costs
-// no more for each token than a short one (EDI-05). Pure.
+// An answer of the model as blocks of Markdown. Complete blocks are never parsed again, so that a token of a long answer
+// costs no more time than a token of a short one (EDI-05). Pure.
 import { blockStarts, namedIn, type Names } from './markdown';
 
 /** A block of an answer: Markdown, or code whose fence is not closed yet, in pieces. */
@@ -9,27 +9,27 @@ export type Block =
 
 export interface Blocks {
   readonly text: string;
-  /** The blocks that nothing which comes can change, and where in the text they end. */
+  /** The complete blocks, which no later text can change, and where in the text they end. */
   readonly whole: readonly Block[];
   readonly end: number;
-  /** What may still change. */
+  /** The blocks that later text may still change. */
   readonly tail: readonly Block[];
-  /** The addresses that the text has given names to; another object as soon as there is another one. */
+  /** The addresses that the text has named. It is a new object whenever a name is added. */
   readonly names: Names;
 }
 
 export const NO_BLOCKS: Blocks = { text: '', whole: [], end: 0, tail: [], names: {} };
 
-/** Lines of open code that are drawn as one piece. */
+/** How many lines of open code are drawn as one piece. */
 const LINES_A_PIECE = 40;
 
-/** The blocks of `text`, which mostly is the text of `before` with more behind it. Lines end with `\n` alone. */
+/** Returns the blocks of `text`, which usually is the text of `before` with more at its end. Lines end with `\n` only. */
 export function grow(before: Blocks, text: string): Blocks {
   if (text === before.text) return before;
   const known = text.startsWith(before.text) ? before : NO_BLOCKS;
   const rest = text.slice(known.end);
   const starts = blockStarts(rest);
-  // Only a line that is complete says for good that a block begins with it.
+  // Only a complete line shows for certain that a block starts there.
   const complete = rest.lastIndexOf('\n') + 1;
   const last = starts.findLastIndex((start) => start < complete);
   const parts = starts.map((start, index) => rest.slice(start, starts[index + 1]));
@@ -45,7 +45,7 @@ export function grow(before: Blocks, text: string): Blocks {
   };
 }
 
-/** Code whose end has not come, a piece at a time. */
+/** Splits code without a closing fence into pieces; null if the text is anything else. */
 function openCode(text: string): Block | null {
   const [, fence, code] = /^ {0,3}(`{3,}|~{3,})[^\n]*\n([^]*)$/.exec(text) ?? [];
   if (!fence || code === undefined || new RegExp(`^ {0,3}${fence[0]}{${fence.length},}[ \\t]*$`, 'm').test(code)) return null;

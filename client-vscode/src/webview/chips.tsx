@@ -1,4 +1,4 @@
-// What goes along with the next message, as chips; files that are dropped or pasted on the input (EDI-06).
+// The attachments of the next message as chips, and files that are dropped or pasted on the input (EDI-06).
 import { useState } from 'preact/hooks';
 import { attachmentName, type Attachment, type Attachments } from '../chat/attached';
 import type { FromWebview } from '../chat/messages';
@@ -15,7 +15,7 @@ interface Props {
   readonly change: (attachments: Attachments) => void;
 }
 
-/** A chip is a button that takes itself away: by a click, Enter, Delete or Backspace. */
+/** Each chip is a button that removes its attachment: by a click, Enter, Delete or Backspace. */
 export function Chips({ attachments, input, change }: Props) {
   if (attachments.length === 0) return null;
   const remove = (index: number): void => {
@@ -43,11 +43,11 @@ export function Chips({ attachments, input, change }: Props) {
   );
 }
 
-/** In which forms VS Code and file managers give the addresses of what is dropped. */
+/** The data types in which VS Code and file managers give the addresses of dropped files. */
 const ADDRESSES = ['application/vnd.code.uri-list', 'text/uri-list'];
 const SAID_MS = 6_000;
 
-/** Takes what is dropped or pasted: addresses of files go to the host, text stays text, all else is refused with words. */
+/** Handles what is dropped or pasted: sends file addresses to the host, leaves text alone, refuses all other files with a message. */
 export function useDrop(send: (message: FromWebview) => void) {
   const [over, setOver] = useState(false);
   const [said, setSaid] = useState<string | null>(null);

@@ -1,4 +1,4 @@
-// The input: Enter sends, Escape stops; while a turn runs it keeps what is typed for afterwards.
+// The input: Enter sends and Escape stops. While a turn runs, the typed text is kept until the turn has ended.
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { takesAttachments, type Draft } from '../chat/attached';
 import type { FromWebview, ServerView } from '../chat/messages';
@@ -11,7 +11,7 @@ import { Chips, useDrop } from './chips';
 import { recall } from './history';
 import { Meter } from './meter';
 
-/** What may be typed at the end of `text`. */
+/** The proposals for what can be typed at the end of `text`. */
 export interface Proposed {
   readonly text: string;
   readonly proposals: readonly ChatProposal[];
@@ -23,14 +23,14 @@ interface Props {
   readonly draft: Draft;
   readonly type: (draft: Draft) => void;
   readonly proposed: Proposed;
-  /** What the person said before, oldest first. */
+  /** The person's earlier messages, oldest first. */
   readonly history: readonly string[];
   readonly view: View;
   readonly server: ServerView;
   readonly send: (message: FromWebview) => void;
 }
 
-/** A command of the chat, or a word behind `@`. */
+/** Text that can be completed: a command of the chat, or a word after `@`. */
 const COMPLETED = /^\/[^\n]*$|(?:^|\s)@\S*$/;
 
 export function Composer({ busy, input, draft, type, proposed, history, view, server, send }: Props) {
@@ -40,7 +40,7 @@ export function Composer({ busy, input, draft, type, proposed, history, view, se
   const [chosen, setChosen] = useState<number | null>(null);
   const drop = useDrop(send);
   const words = (text: string): void => type({ text, attachments });
-  // The element's own value: what was typed since the last frame is not yet in `draft`.
+  // Read the element's own value, because `draft` lacks what was typed since the last frame.
   const submit = (): void => {
     const text = input.current!.value;
     if (busy || !text.trim()) return;
@@ -57,7 +57,7 @@ export function Composer({ busy, input, draft, type, proposed, history, view, se
   };
   const open = !hidden && proposed.text === typed && COMPLETED.test(typed) ? proposed.proposals : [];
   const take = ({ text, start }: ChatProposal): void => {
-    // A folder is gone on with; behind everything else the next word begins.
+    // A space ends the proposal, except after a folder or a `:`, where the person continues the same word.
     change(typed.slice(0, start) + text + (/[/:]$/.test(text) ? '' : ' '));
     input.current!.focus();
   };
@@ -83,7 +83,7 @@ export function Composer({ busy, input, draft, type, proposed, history, view, se
         take(open[chosen ?? 0]!);
         return true;
       case 'Enter':
-        // What was typed is sent, unless the person has chosen something from the list.
+        // Enter sends the typed text, unless the person has selected a proposal.
         if (chosen === null) return false;
         take(open[chosen]!);
         return true;
@@ -155,7 +155,7 @@ interface HintProps extends Pick<Props, 'busy' | 'draft' | 'view' | 'server' | '
   readonly proposing: boolean;
 }
 
-/** Below the input: the model, the mode, how full its window is, and what the keys do. */
+/** The line below the input: the model, the mode, how full the model's window is, and what the keys do. */
 function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
   const model = view.model ?? server.model;
   const held = busy && draft.text.trim() !== '';
@@ -187,7 +187,7 @@ interface ModeProps extends Pick<Props, 'busy' | 'send'> {
   readonly standing: Standing | null;
 }
 
-/** How much of the workflow holds, and the state where that means something; what the state allows is in the tooltip (FLW-06). */
+/** The workflow's mode, and its state unless the mode is `explore`. The tooltip says what the state allows (FLW-06). */
 function Mode({ busy, standing, send }: ModeProps) {
   if (standing === null) return null;
   const { mode, state, means } = standing;

@@ -1,4 +1,4 @@
-// A proposed change to one file, line by line. Long lines wrap: nothing lies out of sight to the right.
+// A proposed change to one file, line by line. Long lines wrap, so that nothing is hidden on the right.
 import type { FileDiff } from '../contract';
 import { added, diffLines, removed, visibleLine, type DiffLine } from '../text';
 import { say } from '../words';
@@ -7,7 +7,7 @@ import { isLeftOut, type LeftOutParts, type Part } from '../chat/parts';
 
 const SIGNS = { add: '+', remove: '−', same: '', hunk: '', meta: '' } as const;
 
-/** How the person chooses among the parts of a change. */
+/** The actions for leaving out parts of a change. */
 export interface Choosing {
   readonly toggle: (part: Part) => void;
   readonly comment: (part: Part, words: string) => void;
@@ -63,12 +63,12 @@ export function Diff({ diff, open, parts, choosing }: Props) {
   );
 }
 
-/** A line of code; its HTML has been escaped by whoever coloured it. */
+/** A line of code; `html` is already escaped by the highlighter. */
 function Code({ text, html }: { readonly text: string; readonly html: string | null }) {
   return html ? <span dangerouslySetInnerHTML={{ __html: html }} /> : <>{text || ' '}</>;
 }
 
-/** What is done with one part: a button that leaves it out and takes it again, and why. */
+/** The controls of one part: a button that leaves it out or includes it again, and an input for the reason. */
 function Choice({ choosing, parts, part, name }: {
   readonly choosing: Choosing; readonly parts: LeftOutParts; readonly part: Part; readonly name: string;
 }) {
@@ -91,7 +91,7 @@ function Choice({ choosing, parts, part, name }: {
   );
 }
 
-/** The lines of each hunk, its heading first. */
+/** Groups the lines by hunk, each hunk with its heading first. */
 function hunksOf(lines: readonly DiffLine[]): readonly (readonly DiffLine[])[] {
   const starts = lines.flatMap((line, index) => (line.kind === 'hunk' || index === 0 ? [index] : []));
   return starts.map((start, number) => lines.slice(start, starts[number + 1]));

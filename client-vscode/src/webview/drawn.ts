@@ -1,7 +1,7 @@
-// When the chat is drawn: once a frame, with all tokens that arrived since the last one, and before a key is handled.
+// When the chat is drawn: once per frame, with all tokens since the last frame, and also before a key is handled.
 import { options } from 'preact';
 
-/** Draws by frames from here on. A key meets what the keys before it did, also where a busy page has no frame between them. */
+/** Makes Preact draw once per frame. A key is handled on a current page, even if a busy page drew no frame since the last key. */
 export function drawByFrames(): void {
   let waiting: (() => void) | null = null;
   const draw = (): void => {

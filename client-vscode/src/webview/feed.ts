@@ -1,4 +1,4 @@
-// What the webview knows, and how each message of the extension host changes it; a gap in the changes is noticed (EDI-05). Pure.
+// The state of the webview, and how each message of the extension host changes it. Notices a gap in the changes (EDI-05). Pure.
 import { NO_DRAFT, withAttachments, type Draft } from '../chat/attached';
 import type { ServerView, ToWebview } from '../chat/messages';
 import { EMPTY, reduce } from '../chat/reduce';
@@ -9,7 +9,7 @@ export interface State {
   readonly view: View;
   /** The number of the next change. */
   readonly next: number;
-  /** Something did not arrive: the whole view was asked for, and changes wait for it. */
+  /** A change did not arrive: the webview has asked for the whole view and ignores changes until it comes. */
   readonly lost: boolean;
   readonly server: ServerView;
   readonly proposed: Proposed;
@@ -35,12 +35,12 @@ export function receive(state: State, message: Message): State {
     case 'server':
       return { ...state, server: message.server };
     case 'proposals':
-      // Answers may overtake each other: one for what is no longer there would take the place of the one that fits.
+      // Answers may arrive in another order than they were asked for, so an answer for other text than the draft's is dropped.
       return message.text === state.draft.text ? { ...state, proposed: message } : state;
     case 'draft':
       return { ...state, draft: message.draft };
     case 'restored':
-      // What was typed before it came stays.
+      // Text typed before the stored draft arrives is kept.
       return state.draft === NO_DRAFT ? { ...state, draft: message.draft } : state;
     case 'attach':
       return { ...state, draft: { ...state.draft, attachments: withAttachments(state.draft.attachments, message.attachments) } };

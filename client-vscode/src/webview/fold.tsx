@@ -1,11 +1,11 @@
-// What is shown on demand: a part that opens, and the rest of what is long (EDI-05).
+// Parts that are shown on demand: a fold, and the rest of a long text (EDI-05).
 import type { ComponentChildren } from 'preact';
 import { count } from '../chat/view';
 import { say } from '../words';
 import { useKept } from './kept';
 
 interface FoldProps {
-  /** Under which it is remembered whether it is open. */
+  /** The name under which the fold's state is remembered. */
   readonly name: string;
   readonly class: string;
   readonly summary: ComponentChildren;
@@ -24,7 +24,7 @@ export function Fold({ name, class: kind, summary, children, begin = false, test
   );
 }
 
-/** Characters of one text that are in the document before a person asks for all of it. */
+/** The most characters of one text that are in the document before the person asks for all of it. */
 export const MOST_CHARS = 20_000;
 
 interface CappedProps {
@@ -33,7 +33,7 @@ interface CappedProps {
   readonly children: (text: string) => ComponentChildren;
 }
 
-/** The beginning of a text, and a button for the rest where there is more. */
+/** The beginning of a text, and if it is longer a button that shows the rest. */
 export function Capped({ name, text, children }: CappedProps) {
   const [all, setAll] = useKept(`all ${name}`, false);
   if (text.length <= MOST_CHARS || all) return <>{children(text)}</>;

@@ -1,4 +1,4 @@
-// A row that cannot be drawn says so in its place, and the rest of the chat stays (EDI-05).
+// Catches errors of drawing: a row that cannot be drawn shows a message in its place, and the rest of the chat stays (EDI-05).
 import { Component, type ComponentChildren } from 'preact';
 
 interface Props {
@@ -15,7 +15,7 @@ export class Guard extends Component<Props, { readonly failed: Props['children']
   }
 
   override render() {
-    // What comes next is tried again.
+    // New children are tried again.
     if (this.state.failed === null || this.state.failed !== this.props.children) return this.props.children;
     return <p class="note error" role="alert">{this.props.words}</p>;
   }

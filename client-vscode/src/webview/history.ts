@@ -1,17 +1,17 @@
-// The person's earlier messages, by the arrow keys in an empty input, as a shell has them. Pure.
+// Recalls the person's earlier messages with the arrow keys in an empty input, as in a shell. Pure.
 
 export interface Recalled {
-  /** Which of the earlier messages is in the input, counted from the last one; null while none is. */
+  /** Which earlier message is in the input, counted from the last one; null if none is. */
   readonly at: number | null;
   readonly text: string;
 }
 
-/** What stands in the input after an arrow key; null where the key is not for this. */
+/** The content of the input after an arrow key, or null if the key does not recall a message. */
 export function recall(history: readonly string[], key: string, text: string, shownAt: number | null): Recalled | null {
   const unlike = history.filter((each, index) => each && each !== history[index + 1]).toReversed();
   const at = text === '' ? null : shownAt;
   const shown = at === null ? '' : unlike[at];
-  // What was typed, or changed since, is not thrown away.
+  // Text that the person typed or changed is not overwritten.
   if (text !== shown || (key === 'ArrowDown' && at === null)) return null;
   const next = key === 'ArrowUp' ? Math.min((at ?? -1) + 1, unlike.length - 1) : (at ?? 0) - 1;
   if (next < 0) return at === null ? null : { at: null, text: '' };

@@ -1,4 +1,4 @@
-// The conversation as a long list of which only the rows in sight are in the document (EDI-05).
+// The conversation as a long list with only the visible rows in the document (EDI-05).
 import type { ComponentChildren, VNode } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { say } from '../words';
@@ -8,17 +8,17 @@ import { segments, type Sight } from './sight';
 interface Props {
   readonly rows: readonly Row[];
   readonly draw: (row: Row) => VNode;
-  /** What stands above and below the rows. */
+  /** The content above and below the rows. */
   readonly before: ComponentChildren;
   readonly after: ComponentChildren;
-  /** How many turns there are, and how many have ended; another one brings the end into sight. */
+  /** How many turns there are, and how many have ended. A new turn scrolls the list to its end. */
   readonly asked: number;
   readonly ended: number;
 }
 
-/** Near enough to the end to be kept there while more comes. */
+/** Within this many pixels of the end, the list stays at its end when rows are added. */
 const AT_END = 40;
-/** Pixels that may be scrolled before the rows in sight are looked for again. */
+/** The pixels to scroll before the visible rows are determined again. */
 const STEP = 200;
 
 export function List({ rows, draw, before, after, asked, ended }: Props) {
@@ -31,9 +31,9 @@ export function List({ rows, draw, before, after, asked, ended }: Props) {
   const total = known.reduce((sum, height) => sum + height, 0);
   const seen = atEnd.current ? { top: total - sight.height, height: sight.height } : sight;
   const last = rows.length - 1;
-  // What was just asked is always brought into sight.
+  // A new turn is always scrolled to.
   useLayoutEffect(() => { atEnd.current = true; }, [asked]);
-  // An empty chat is read from its beginning. Focus alone moves nothing: a press would end on another row than it began on.
+  // An empty chat is shown from its start. A change of focus does not scroll, because a click would end on another row than it began on.
   useLayoutEffect(() => {
     if (atEnd.current) list.current!.scrollTop = rows.length > 0 ? list.current!.scrollHeight : 0;
   }, [rows, before, after, sight]);
@@ -50,7 +50,7 @@ export function List({ rows, draw, before, after, asked, ended }: Props) {
   );
 }
 
-/** What of the list is in sight, and whether that is its end. */
+/** The visible part of the list, and whether that is its end. */
 function useSight(list: { readonly current: HTMLElement | null }) {
   const [sight, setSight] = useState<Sight>({ top: 0, height: 1_000 });
   const atEnd = useRef(true);
@@ -71,7 +71,7 @@ function useSight(list: { readonly current: HTMLElement | null }) {
     });
     resized.observe(element);
     element.addEventListener('scroll', look, { passive: true });
-    // What a person opens may put the end out of sight; a `toggle` does not bubble.
+    // Opening a fold may move the end out of view. A `toggle` event does not bubble, so it is captured.
     element.addEventListener('toggle', look, { capture: true });
     return () => {
       resized.disconnect();
@@ -82,7 +82,7 @@ function useSight(list: { readonly current: HTMLElement | null }) {
   return { sight, atEnd };
 }
 
-/** The key of the row that has the keyboard: it stays, or its keys would go nowhere. */
+/** The key of the row that has the keyboard focus. It stays in the document, because removing it would lose the focus. */
 function useFocused(list: { readonly current: HTMLElement | null }): string | null {
   const [focused, setFocused] = useState<string | null>(null);
   useEffect(() => {
@@ -97,7 +97,7 @@ function useFocused(list: { readonly current: HTMLElement | null }): string | nu
   return focused;
 }
 
-/** A ref for rows: how high each is goes into `heights`, and stays there when it is no longer drawn. */
+/** Returns a ref for rows that keeps the height of each in `heights`, also after the row is no longer drawn. */
 function useMeasure(heights: Map<string, number>): (element: HTMLElement | null) => void {
   const observer = useRef<ResizeObserver | null>(null);
   observer.current ??= new ResizeObserver((entries) => {

@@ -1,4 +1,4 @@
-// The chat in the webview: keeps the view that the extension host sends, draws it, reports what the person does.
+// The chat in the webview: keeps the view that the extension host sends, draws it, and reports what the person does.
 import { render } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import { NO_DRAFT, type Draft } from '../chat/attached';
@@ -24,7 +24,7 @@ declare function acquireVsCodeApi(): {
 drawByFrames();
 const host = acquireVsCodeApi();
 const send = (message: FromWebview): void => host.postMessage(message);
-/** How often the host is told what has arrived. */
+/** How often the host is told which changes have arrived. */
 const SEEN_MS = 1_000;
 
 function Chat() {
@@ -44,7 +44,7 @@ function Chat() {
     send({ type: 'ready' });
     return () => window.removeEventListener('message', listen);
   }, []);
-  // The extension host keeps it: it outlives the webview, and the window.
+  // The extension host keeps the draft, because the host outlives the webview and can store the draft beyond the window.
   useEffect(() => { if (draft !== NO_DRAFT) send({ type: 'draft', draft }); }, [draft]);
   useEffect(() => { if (state.lost) send({ type: 'missed' }); }, [state.lost]);
   useSeen(state.next);
@@ -53,7 +53,7 @@ function Chat() {
     window.addEventListener('keydown', onKeyDown);
     return () => window.removeEventListener('keydown', onKeyDown);
   }, [busy]);
-  // Where the focus was on a card that is gone, it goes to the next one, else back to the input.
+  // If the focused card is gone, focus the next card, or else the input.
   useLayoutEffect(() => {
     if (document.hasFocus() && document.activeElement === document.body) (pendingCard() ?? input.current)?.focus();
   }, [pending(view).length]);
@@ -80,7 +80,7 @@ function Chat() {
   );
 }
 
-/** Does it now, or when the editor has the focus come here: taken from elsewhere, it would close a list that was opened meanwhile. */
+/** Runs it now, or once the webview has the focus, because taking the focus would close a list that was opened elsewhere meanwhile. */
 function whenFocused(run: () => void): void {
   if (document.hasFocus()) run();
   else window.addEventListener('focus', run, { once: true });
@@ -90,7 +90,7 @@ function pendingCard(): HTMLElement | null {
   return document.querySelector<HTMLElement>('[data-testid="approval"]');
 }
 
-/** Tells the host now and then what has arrived, and whether it is drawn. */
+/** Tells the host regularly which changes have arrived, and whether the chat is drawn. */
 function useSeen(next: number): void {
   const now = useRef(next);
   now.current = next;

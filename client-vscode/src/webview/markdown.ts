@@ -1,5 +1,5 @@
-// The model's answer as HTML. The text is hostile: no HTML of its own, no images, no links but to the web, and places in
-// files, which the extension host opens only inside the workspace (EDI-08).
+// Draws the model's answer as HTML. The text is not trusted: it gets no HTML of its own, no images, only links to the web, and places
+// in files, which the extension host opens only inside the workspace (EDI-08).
 import MarkdownIt from 'markdown-it';
 import { say } from '../words';
 import { splitPlaces } from './places';
@@ -11,20 +11,20 @@ const renderer = new MarkdownIt({
   highlight: (code, language) => highlight(code, language) ?? '',
 }).disable('image');
 
-// Only addresses that VS Code opens in a browser, after asking: `command:`, `vscode:` and `file:` would act here.
+// Allow only addresses that VS Code opens in a browser after asking; `command:`, `vscode:` and `file:` would act in VS Code.
 renderer.validateLink = (url) => /^https?:\/\//i.test(url.trim());
-// Where a link leads is part of its text, since the text is the model's to choose.
+// Show the address of a link as its tooltip, because the model chooses the text of the link.
 renderer.renderer.rules['link_open'] = (tokens, index, options, _env, self) => {
   tokens[index]!.attrSet('title', tokens[index]!.attrGet('href') ?? '');
   return self.renderToken(tokens, index, options);
 };
 
-// A block of code has a button that copies it; what is copied is the block as it is drawn.
+// A code block has a button that copies the block as it is drawn.
 const fence = renderer.renderer.rules['fence']!;
 renderer.renderer.rules['fence'] = (tokens, index, options, env, self) =>
   `<div class="code"><button type="button" class="link copy">${renderer.utils.escapeHtml(say('Copy'))}</button>${fence(tokens, index, options, env, self)}</div>`;
 
-// A place in a file is a button: `data-place` holds what is to be opened.
+// A place in a file is a button, with the place to open in `data-place`.
 const { escapeHtml } = renderer.utils;
 const withPlaces = (text: string): string => splitPlaces(text).map(({ text: part, place }) => (place
   ? `<button type="button" class="link place" data-place="${escapeHtml(JSON.stringify(place))}">${escapeHtml(part)}</button>`
@@ -42,12 +42,12 @@ function insideLink(tokens: readonly { readonly type: string }[], index: number)
 /** Addresses by the names that a text gave them (`[name]: https://…`). */
 export type Names = { readonly [name: string]: { href: string; title: string } };
 
-/** `text` as HTML; `names` are those that the text before it gave. */
+/** Renders `text` as HTML; `names` are the names that earlier text has defined. */
 export function markdown(text: string, names: Names = {}): string {
   return renderer.render(text, { references: { ...names } });
 }
 
-/** Where the blocks of a text begin; the first one at its beginning. */
+/** The offsets at which the blocks of a text start; the first is always 0. */
 export function blockStarts(text: string): readonly number[] {
   const tokens: ReturnType<typeof renderer.parse> = [];
   renderer.block.parse(text, renderer, {}, tokens);
@@ -57,7 +57,7 @@ export function blockStarts(text: string): readonly number[] {
   return [0, ...starts.slice(1)];
 }
 
-/** The names that `text` gives besides those that are known, which hold. */
+/** Adds the names that `text` defines to the known ones, which are not redefined. */
 export function namedIn(text: string, known: Names): Names {
   if (!text.includes(']:')) return known;
   const env = { references: { ...known } };

@@ -20,7 +20,7 @@ export function Meter({ view }: { readonly view: View }) {
   );
 }
 
-/** What all turns that are shown took together. */
+/** The total usage of all turns in the chat. */
 function spent(view: View): readonly string[] {
   const all = view.turns.flatMap((turn) => (turn.usage ? [turn.usage] : []));
   const tokens = all.reduce((sum, usage) => sum + usage.prompt_tokens + usage.completion_tokens, 0);

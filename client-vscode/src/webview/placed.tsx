@@ -1,4 +1,4 @@
-// A text in which places in files can be pressed (EDI-08).
+// A text in which places in files are buttons that open them (EDI-08).
 import type { FilePlace } from '../chat/messages';
 import { visible } from '../text';
 import { splitPlaces } from './places';

@@ -1,5 +1,5 @@
-// Places in files as they stand in texts: `src/cart.py:12:5`, and as Python and others spell them (EDI-08). Pure.
-// Whether there is such a file, and inside the workspace, says the extension host when it is asked to open it.
+// Finds places in files within a text: `src/cart.py:12:5`, and as Python's tracebacks write them (EDI-08). Pure.
+// The extension host checks that the file exists inside the workspace when it is asked to open the file.
 import type { FilePlace } from '../chat/messages';
 
 export interface Part {
@@ -7,12 +7,12 @@ export interface Part {
   readonly place: FilePlace | null;
 }
 
-// A name with an ending, a colon and a line; not inside an address, whose host and port would look the same.
+// A file name with an extension, a colon and a line. Not inside an address, whose host and port would look the same.
 const PLACE = /(?<![\w/:@.-])((?:\.{0,2}\/)?(?:[\w.@+-]+\/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}):(\d{1,7})(?::(\d{1,5}))?(?!\w)/g;
 const PYTHON = /File "([^"\n]{1,500})", line (\d{1,7})/g;
 const MOST_CHARS = 100_000;
 
-/** A text cut where places stand in it. */
+/** Splits a text into places and the text between them. */
 export function splitPlaces(text: string): readonly Part[] {
   if (text.length > MOST_CHARS || !/\d/.test(text)) return [{ text, place: null }];
   const found = [...text.matchAll(PLACE), ...text.matchAll(PYTHON)].toSorted((a, b) => a.index - b.index);

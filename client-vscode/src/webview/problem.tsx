@@ -1,10 +1,10 @@
-// Problems as a person reads them: what, why, fix, and the buttons that help.
+// Problems as a person reads them: what happened, why, how to fix it, and buttons that help.
 import type { FromWebview } from '../chat/messages';
 import { REMEDIES, remediesFor, sentence, type Problem } from '../problem';
 import { visible } from '../text';
 import { say } from '../words';
 
-/** Text with what stands in backticks as code; nothing else in it is markup. */
+/** Text with the parts in backticks as code; no other markup is recognised. */
 export function Words({ text }: { readonly text: string }) {
   return <>{visible(text).split(/`([^`]+)`/).map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
 }
@@ -36,12 +36,12 @@ export function Remedies({ problem, send }: { readonly problem: Problem; readonl
 
 interface TroubleProps {
   readonly problem: Problem;
-  /** Whether its buttons are of use now. */
+  /** Whether the buttons can still help with this problem. */
   readonly current: boolean;
   readonly send: (message: FromWebview) => void;
 }
 
-/** A note that something is wrong, with its buttons. */
+/** A note about a problem, with its buttons. */
 export function Trouble({ problem, current, send }: TroubleProps) {
   const level = problem.code === 'no_folder' ? 'info' : 'error';
   return (

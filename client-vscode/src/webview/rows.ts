@@ -1,11 +1,11 @@
-// A conversation as rows, one below the other: only those in sight are drawn (EDI-05). Pure.
+// A conversation as a list of rows; only the visible ones are drawn (EDI-05). Pure.
 import { isOpen, pending, type ApprovalItem, type Item, type Turn, type View } from '../chat/view';
 
 export interface AskedRow {
   readonly kind: 'asked';
   readonly key: string;
   readonly turn: Turn;
-  /** Nothing runs: the turn can be gone back to. */
+  /** True when no turn runs, so that the chat can go back to this one. */
   readonly idle: boolean;
 }
 
@@ -14,14 +14,14 @@ export interface ItemRow {
   readonly key: string;
   readonly turnId: string;
   readonly item: Item;
-  /** The question that a call led to. */
+  /** The question about this call. */
   readonly approval: ApprovalItem | null;
   readonly over: boolean;
-  /** The turn has ended, and nothing has been asked since. */
+  /** Whether this is the last turn and it has ended. */
   readonly current: boolean;
-  /** A call that the person typed: no model was asked. */
+  /** Whether the person typed the call, so that no model was asked. */
   readonly own: boolean;
-  /** Which of the open questions this is, counted from 1, and of how many; 0 where it asks nothing. */
+  /** The place of this row's open question among all open questions, counted from 1; 0 if it has none. `waiting` is their number. */
   readonly place: number;
   readonly waiting: number;
 }
@@ -30,13 +30,13 @@ export interface EndingRow {
   readonly kind: 'ending';
   readonly key: string;
   readonly turn: Turn;
-  /** It is the last turn, and nothing runs: what it changed can be taken back. */
+  /** Whether this is the last turn and no turn runs, so that its changes can be taken back. */
   readonly last: boolean;
 }
 
 export type Row = AskedRow | ItemRow | EndingRow;
 
-/** The rows that a turn had when it was last asked for: a turn that has not changed has the same ones. */
+/** The rows of each turn from the last call, so that a turn that has not changed keeps the same row objects. */
 const known = new WeakMap<Turn, { readonly when: string; readonly rows: readonly Row[] }>();
 
 /** The rows of all turns, oldest first. */
@@ -65,7 +65,7 @@ function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonl
   }
   const rows: Row[] = [{ kind: 'asked', key: `${turn.turn_id} asked`, turn, idle }];
   for (const item of turn.items) {
-    // A question is drawn with the call that led to it.
+    // A question about a call is drawn with the call.
     if (item.kind === 'approval' && calls.has(item.question.tool_call_id)) continue;
     const approval = item.kind === 'tool' ? asked.get(item.id) ?? null : null;
     const question = item.kind === 'approval' ? item : approval;
@@ -78,12 +78,12 @@ function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonl
   return [...rows, { kind: 'ending', key: `${turn.turn_id} ending`, turn, last: last && idle }];
 }
 
-/** Whether a row has to stay drawn wherever the person is: its question takes an answer. */
+/** Whether a row must stay in the document although it is not visible, because its question can be answered. */
 export function asks(row: Row): boolean {
   return row.kind === 'item' && row.place > 0;
 }
 
-/** Whether a row is of what a sub-agent does, and not of the turn's own steps (AGT-17). */
+/** Whether a row belongs to a sub-agent and not to the turn's own steps (AGT-17). */
 export function isOfSubAgent(row: Row): boolean {
   if (row.kind !== 'item') return false;
   const { item } = row;
@@ -97,7 +97,7 @@ const BEGINNING: { readonly [kind in Item['kind'] | 'asked' | 'ending']: number 
   asked: 60, ending: 36, text: 30, thinking: 28, intent: 30, tool: 48, approval: 30, note: 40,
 };
 
-/** How high a row is that was never drawn, in pixels: a guess. */
+/** A guess at the height in pixels of a row that was never drawn. */
 export function guessedHeight(row: Row): number {
   if (row.kind !== 'item') return BEGINNING[row.kind];
   const { item } = row;

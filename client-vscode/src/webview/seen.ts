@@ -1,18 +1,18 @@
-// Whether a person has had all of a question before their eyes: no yes before its end was reached, or asked for (EDI-04).
+// Whether the person has seen all of a question: "allow" needs every pane scrolled to its end, or everything shown (EDI-04).
 import { useEffect, useState } from 'preact/hooks';
 
 const PANES = '.lines, .command pre';
-/** Pixels that a scrolled pane may miss at its end. */
+/** The pixels at its end that a pane need not be scrolled. */
 const SLACK = 2;
 
 export interface Seen {
   readonly toEnd: boolean;
-  /** Shows everything at its full height. */
+  /** Shows every pane at its full height. */
   readonly showAll: () => void;
   readonly whole: boolean;
 }
 
-/** `read` are the files that were read elsewhere. */
+/** `read` has the files whose change the person has read elsewhere. */
 export function useSeen(card: { readonly current: HTMLElement | null }, read: readonly string[]): Seen {
   const [unseen, setUnseen] = useState<ReadonlySet<Element>>(new Set());
   const [whole, setWhole] = useState(false);

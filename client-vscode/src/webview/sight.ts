@@ -1,20 +1,20 @@
-// Which rows of a long list are drawn, and how high the gaps between them are (EDI-05). Pure.
+// Which rows of a long list are drawn, and the heights of the gaps between them (EDI-05). Pure.
 
-/** A row by its number, or room for rows that are not drawn. */
+/** A row by its index, or a gap in place of rows that are not drawn. */
 export type Segment =
   | { readonly kind: 'row'; readonly index: number }
   | { readonly kind: 'gap'; readonly height: number };
 
-/** What of the list the person sees, in pixels from its beginning. */
+/** The visible part of the list, in pixels from its beginning. */
 export interface Sight {
   readonly top: number;
   readonly height: number;
 }
 
-/** Pixels above and below that are drawn before they are seen. */
+/** How many pixels above and below the visible part are drawn in advance. */
 const AHEAD = 800;
 
-/** The segments of a list with rows of these heights; those for which `stays` holds are always drawn. */
+/** The segments of a list with rows of these heights. Rows for which `stays` returns true are always drawn. */
 export function segments(heights: readonly number[], sight: Sight, stays: (index: number) => boolean): readonly Segment[] {
   const found: Segment[] = [];
   let top = 0;

@@ -1,5 +1,5 @@
-// What a screen reader is told while a turn runs: what has just begun, and at the end the answer, each once.
-// The conversation itself is no live region: it would read every token.
+// What a screen reader announces: while a turn runs what has just begun, and at its end the answer, each once.
+// The conversation itself is not a live region, because that would read every token.
 import { pending, ranProgram, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
 
 const MOST_SPOKEN = 500;
@@ -30,7 +30,7 @@ function ended({ result }: ToolItem): string {
   return result.ok || ranProgram(result) ? `failed: ${result.summary}` : 'not done';
 }
 
-/** The beginning of the text after the last call: who wants more reads the conversation (EDI-07). Errors are alerts of their own. */
+/** The beginning of the text after the last call; the rest can be read in the conversation (EDI-07). Errors are alerts of their own. */
 function answer(turn: Turn): string {
   const last = turn.items.at(-1);
   if (last?.kind !== 'text') return '';

@@ -1,4 +1,4 @@
-// The answers that stand for later questions too, each with what it would remember; behind one key, for most answers are for once.
+// The standing answers, each with the rule that it would add. They are in a fold, because most answers are for once.
 import type { ApprovalRequired, Scope } from '../contract';
 import { visible, visibleLine } from '../text';
 import { say } from '../words';
@@ -28,7 +28,7 @@ export function StandingAnswers({ question, disabled, allow }: Props) {
   );
 }
 
-/** The rules that ask, where they are written, and what exactly an answer is about. */
+/** The rules that ask, the files that they are in, and the digest that the answer is bound to. */
 function AskedBy({ question }: { readonly question: ApprovalRequired }) {
   return (
     <ul class="asked-by">

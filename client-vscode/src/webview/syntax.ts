@@ -1,4 +1,4 @@
-// Code in the colours of its language. What comes out is HTML in which every character of the code is escaped.
+// Highlights code by its language, as HTML in which every character of the code is escaped.
 import hljs from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
 import c from 'highlight.js/lib/languages/c';
@@ -27,12 +27,12 @@ const LANGUAGES = {
 };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
-/** Code as HTML; null where its language, which may be the end of a file's name, is not known. */
+/** Returns code as HTML, or null if the language is not known. `language` may also be a file name extension. */
 export function highlight(code: string, language: string): string | null {
   return hljs.getLanguage(language) ? hljs.highlight(code, { language, ignoreIllegals: true }).value : null;
 }
 
-/** The lines of a hunk as HTML, each by itself: what goes is read with what stays, what comes too. Null for an unknown language. */
+/** Each line of a hunk as HTML: removed lines highlighted within the old text, added ones within the new. Null for an unknown language. */
 export function highlightHunk(lines: readonly DiffLine[], path: string): readonly string[] | null {
   const language = path.slice(path.lastIndexOf('.') + 1).toLowerCase();
   const side = (gone: 'add' | 'remove'): Map<DiffLine, string> | null => {
@@ -45,7 +45,7 @@ export function highlightHunk(lines: readonly DiffLine[], path: string): readonl
   return before && after && lines.map((line) => after.get(line) ?? before.get(line) ?? escaped(line.text));
 }
 
-/** Splits HTML of nested spans into lines; a span that goes on is closed at the end of a line and opened again. */
+/** Splits HTML of nested spans into lines; a span over several lines is closed at each line's end and opened again. */
 function eachLine(html: string): readonly string[] {
   let open: readonly string[] = [];
   return html.split('\n').map((line) => {

@@ -1,4 +1,4 @@
-// One tool call: a line that says what it was and who decided, its question while one is open, and all the rest inside.
+// One tool call: a line with the call and who decided, its question while one is open, and all details in a fold.
 import { Fragment } from 'preact';
 import type { FilePlace, FromWebview } from '../chat/messages';
 import { count, isOpen, ranProgram, wentWell, type ApprovalItem, type ToolItem } from '../chat/view';
@@ -21,10 +21,10 @@ interface Props {
 }
 
 const LINES_SHOWN = 8;
-/** The tool by which the model says what it will do. */
+/** The tool that the model calls with its finished plan. */
 const PLAN = 'plan_complete';
 
-/** `ended_badly`: the program that it ran says that something went wrong, or was stopped at a limit. */
+/** `ended_badly`: the program of the call reported a failure or was stopped at a limit. */
 type State = 'running' | 'waiting' | 'ok' | 'ended_badly' | 'declined' | 'failed' | 'unfinished';
 
 const STATES: { readonly [state in State]: { readonly icon: string; readonly label: string } } = {
@@ -55,7 +55,7 @@ export function Tool({ row, item, open, send }: Props) {
   );
   return (
     <>
-      {/* The person's own call, typed as `!command` or `/undo`: what it came to is the answer, and shown. */}
+      {/* Open by default for a call that the person typed (`!command` or `/undo`), because its result is the answer. */}
       <Fold class={`tool ${state}`} name={row.key} begin={own} testid="tool" summary={summary}>
         <Details row={row} item={item} open={open} />
         {result?.changed_files.map((path) => (
@@ -75,7 +75,7 @@ export function Tool({ row, item, open, send }: Props) {
   );
 }
 
-/** What the model will do, as it said when its plan was complete: no event says how far it has come. */
+/** The plan as the model gave it. It shows no progress, because no event reports any. */
 function Plan({ text, open }: { readonly text: string; readonly open: (place: FilePlace) => void }) {
   return <div class="printed plan"><pre data-testid="plan" tabIndex={0} role="group" aria-label={say('The plan')}><Placed text={text} open={open} /></pre></div>;
 }
@@ -87,7 +87,7 @@ interface PrintedProps {
   readonly open: (place: FilePlace) => void;
 }
 
-/** What a command prints: its last lines while it runs, and afterwards all that is kept of it, behind a button where it is long. */
+/** The output of a command: its last lines while it runs; afterwards a button shows all that was kept. */
 function Printed({ name, text, over, open }: PrintedProps) {
   const [all, setAll] = useKept(`printed ${name}`, false);
   const lines = text.split('\n');
@@ -105,7 +105,7 @@ function Printed({ name, text, over, open }: PrintedProps) {
   );
 }
 
-/** What is to be said of a command besides what it printed: its changes, its network, and that not all is kept. */
+/** Remarks about a command besides its output: its changes, its network, and that not all output was kept. */
 function Remarks({ result }: { readonly result: ToolResultEvent }) {
   const notes = Array.isArray(result.data['notes']) ? result.data['notes'] : [];
   const cut = ranProgram(result) && result.data['truncated'] === true
@@ -123,7 +123,7 @@ function stateOf(item: ToolItem, { approval, over }: ItemRow): State {
   return approval && isOpen(approval) ? 'waiting' : 'running';
 }
 
-/** Which rule decided and what the person said; where the call was not done, why not. */
+/** Which rule decided and what the person answered, or why the call was not done. */
 function Decided({ item, approval, state }: { readonly item: ToolItem; readonly approval: ApprovalItem | null; readonly state: State }) {
   const { result } = item;
   const said = approval?.outcome ? outcomeWords(approval.outcome) : null;

@@ -1,4 +1,4 @@
-// The rows of a conversation: what was asked, each step's intent, each tool call as one line, the answer, how it ended.
+// The rows of a conversation: the person's message, each step's intent, each tool call as one line, the answer, and how the turn ended.
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import type { FilePlace, FromWebview } from '../chat/messages';
@@ -21,7 +21,7 @@ interface RowProps {
   readonly send: Send;
 }
 
-/** One row of the conversation; drawn again only where something in it has changed. */
+/** One row of the conversation. It is drawn again only if something in it has changed. */
 export const RowView = memo(({ row, send }: RowProps) => (
   <Guard words={say('This part of the chat cannot be shown. It is still in the session.')}>
     {row.kind === 'asked' ? <Asking row={row} send={send} /> : row.kind === 'ending' ? <Ending turn={row.turn} last={row.last} send={send} /> : <ItemView row={row} send={send} />}
@@ -33,7 +33,7 @@ function isSameRow(before: Row, after: Row): boolean {
   return Object.entries(after).every(([key, value]) => old[key] === value);
 }
 
-/** What was asked, with what went along, and the ways back to it. */
+/** The person's message, with its attachments and the button to edit it and ask again. */
 function Asking({ row: { turn, idle }, send }: { readonly row: AskedRow; readonly send: Send }) {
   const folder = folderName(turn);
   return (
@@ -122,7 +122,7 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
     const waiting = turn.items.some((item) => item.kind === 'approval' && isOpen(item));
     return waiting ? null : <Working read={turn.read} />;
   }
-  // Not all that was asked for was done: then it has no check mark either.
+  // A turn that did only part of what was asked for gets no check mark.
   const [icon, word] = turn.status === 'completed' && turn.reason ? ['info', 'Not all done'] as const : ENDINGS[turn.status];
   const calls = turn.items.filter((item) => item.kind === 'tool').length;
   const tokens = turn.usage ? turn.usage.prompt_tokens + turn.usage.completion_tokens : 0;
@@ -151,7 +151,7 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
   </>;
 }
 
-/** The files that a turn changed: each opens, and the last turn's can be taken back. */
+/** The files that a turn changed. Each can be opened, and the last turn's changes can be taken back. */
 function Changes({ turn, last, send }: { readonly turn: Turn; readonly last: boolean; readonly send: Send }) {
   return (
     <div class="changes" data-testid="changes">
@@ -181,13 +181,13 @@ const HOW = {
   moved: ({ moved_from }: FileOutcome) => (moved_from === null ? say('moved') : say('moved from {0}', visibleLine(moved_from))),
 } as const;
 
-/** What a service charges by its list; nothing for a model on this machine. */
+/** The price by the service's price list; null for a model on this machine, which costs nothing. */
 function price(usd: number | null): string | null {
   if (usd === null) return say('price unknown');
   return usd > 0 ? `$${usd.toFixed(4)}` : null;
 }
 
-/** After a few seconds it also counts them, so that a slow model is told from a stuck one. */
+/** Shows that the turn runs, and after a few seconds for how long, to tell a slow model from a stuck one. */
 function Working({ read }: { readonly read: number | null }) {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

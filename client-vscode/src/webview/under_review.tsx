@@ -1,4 +1,4 @@
-// Work of strict mode that waits for the person's review: what is typed as `/approve` and `/reject`, as two buttons (FLW-10).
+// Two buttons for work in strict mode that waits for the person's review; they do the same as `/approve` and `/reject` (FLW-10).
 import type { FromWebview } from '../chat/messages';
 import type { Standing } from '../chat/view';
 import { say } from '../words';
@@ -6,7 +6,7 @@ import { say } from '../words';
 interface Props {
   readonly standing: Standing | null;
   readonly send: (message: FromWebview) => void;
-  /** Puts words into the input, to be gone on with. */
+  /** Puts text into the input, for the person to continue. */
   readonly fill: (text: string) => void;
 }
 

@@ -1,17 +1,17 @@
-// What an empty chat says: what Remit is, what its model can do, and requests to begin with.
+// The content of an empty chat: what Remit is, what its model can do, and sample requests.
 import { say } from '../words';
 
-/** What comes with Remit does small tasks of one sentence, and says so. */
+/** The model that is included in Remit. It does small tasks that one sentence describes, and the page says so. */
 const BUILT_IN = 'built-in';
-/** Put into the input, never sent as they are. Each works in any folder. */
+/** Requests that are put into the input and not sent. Each works in any folder. */
 const SMALL = ['what is this project?', 'which files are there?', 'run the tests', 'find all TODOs'];
 const EXAMPLES = ['what is this project?', 'explain how its main parts work together', 'run the tests', 'find all TODOs'];
-/** What only a language model can do: it is not offered where there is none. */
+/** Requests that need a language model; they are not offered with the built-in model. */
 const NEEDS_MODEL = /^explain /;
 
 interface Props {
   readonly model: string | null;
-  /** Requests about the file that is open; none where none is. */
+  /** Requests about the open file; empty if no file is open. */
   readonly samples: readonly string[];
   readonly fill: (text: string) => void;
   readonly chooseModel: () => void;

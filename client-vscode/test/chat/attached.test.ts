@@ -1,4 +1,4 @@
-// What may go along with a message, and what it is called (EDI-06).
+// What can be attached to a message, and the names of attachments (EDI-06).
 import { expect, test } from 'vitest';
 import { attachmentName, isAttachments, MOST_ATTACHMENTS, takesAttachments, withAttachments, type Attachment } from '../../src/chat/attached';
 

@@ -1,4 +1,4 @@
-// One chat against a server that is a port: one turn at a time, answers once, a new session after a clear.
+// One chat with a fake server: one turn at a time, each answer once, a new session after a clear.
 import { describe, expect, test } from 'vitest';
 import { openConversation, type ServerPort } from '../../src/chat/conversation';
 import { findApproval, running, type Folder, type Turn } from '../../src/chat/view';

@@ -1,4 +1,4 @@
-// The way to the webview: nothing lost, nothing said twice, and a silent webview is begun anew (EDI-05).
+// The link to the webview: no change is lost or sent twice, and a silent webview is loaded again (EDI-05).
 import { expect, test } from 'vitest';
 import { openLink } from '../../src/chat/link';
 import type { ToWebview } from '../../src/chat/messages';
@@ -7,7 +7,7 @@ import type { View } from '../../src/chat/view';
 import { BEGIN, receive, type State } from '../../src/webview/feed';
 import { asked, event, started } from '../events';
 
-/** A host and its webview; `drops` says which messages get lost on the way. */
+/** A host and its webview; `drops` says which messages are lost on the way. */
 function open(drops: (number: number) => boolean = () => false) {
   let view: View = EMPTY;
   let webview: State = BEGIN;

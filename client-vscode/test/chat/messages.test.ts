@@ -1,4 +1,4 @@
-// What the webview may say to the extension host: nothing but the messages of the union.
+// The extension host accepts only messages of the union from the webview.
 import { expect, test } from 'vitest';
 import { parseMessage } from '../../src/chat/messages';
 

@@ -1,4 +1,4 @@
-// What the person leaves out, as it is sent (APP-09).
+// The parts that the person leaves out, in the form in which they are sent (APP-09).
 import { expect, test } from 'vitest';
 import { commented, isLeftOut, partCount, toggled } from '../../src/chat/parts';
 

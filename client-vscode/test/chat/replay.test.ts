@@ -1,4 +1,4 @@
-// A kept session becomes turns of the chat; nothing runs again (SES-02).
+// A stored session becomes turns of the chat, and nothing is run again (SES-02).
 import { expect, test } from 'vitest';
 import { turnsOf } from '../../src/chat/replay';
 import { EMPTY, reduce } from '../../src/chat/reduce';

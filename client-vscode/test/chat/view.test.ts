@@ -1,4 +1,4 @@
-// The reducer holds protocol.md §1: contiguous numbers, one end, and answers that count only when the server says so.
+// The reducer keeps the rules of protocol.md §1: numbers without gaps, one end, and answers that count only once the server confirms them.
 import { describe, expect, test } from 'vitest';
 import { EMPTY, reduce, type Change } from '../../src/chat/reduce';
 import { findApproval, pending, running, tookLong, wentWell, type View } from '../../src/chat/view';

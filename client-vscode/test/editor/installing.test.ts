@@ -1,4 +1,4 @@
-// Which server is older than the one that the extension brings (EDI-10).
+// Which server is older than the one that the extension includes (EDI-10).
 import { expect, test } from 'vitest';
 import { isNewer } from '../../src/editor/installing';
 

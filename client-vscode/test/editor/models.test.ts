@@ -1,4 +1,4 @@
-// EDI-06, MOD-26: the list to connect a model from says of each row where messages go, and never offers what cannot work first.
+// EDI-06, MOD-26: each row of the list of models says where messages are sent, and models that cannot be used come last.
 import { expect, test, vi } from 'vitest';
 
 vi.mock('vscode', async () => import('../vscode-stub'));

@@ -1,4 +1,4 @@
-// What VS Code's providers give is told in the server's one shape, and only about files of the workspace.
+// The results of VS Code's providers are converted to the server's format, and only files of the workspace are reported.
 import { expect, test } from 'vitest';
 import { answerQuery, type Knowing, type Query } from '../../src/editor/queries';
 

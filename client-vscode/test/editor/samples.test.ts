@@ -1,4 +1,4 @@
-// The first requests are about the file that is open (EDI-14).
+// The sample requests are about the open file (EDI-14).
 import { expect, test } from 'vitest';
 import { samplesFor } from '../../src/editor/samples';
 

@@ -1,4 +1,4 @@
-// The status bar says the most urgent thing first.
+// The status bar shows the most urgent thing first.
 import { expect, test } from 'vitest';
 import { EMPTY, reduce } from '../../src/chat/reduce';
 import type { View } from '../../src/chat/view';

@@ -1,4 +1,4 @@
-// What VS Code's own chat is told, what other agents' calls become, and what the model is asked (EDI-11).
+// What VS Code's own chat shows, how other agents' calls are converted, and what the model is asked (EDI-11).
 import MarkdownIt from 'markdown-it';
 import { expect, test } from 'vitest';
 import { reduce, EMPTY, type Change } from '../../src/chat/reduce';

@@ -1,4 +1,4 @@
-// Which server is started: the person's setting, the workspace's own (asked about elsewhere), the PATH.
+// Which server is started: the one of the setting, the workspace's own (asked about elsewhere), or the one on the PATH.
 import { homedir } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { locate } from '../../src/server/find';

@@ -1,4 +1,4 @@
-// How it stands with the server: what the chat and the status bar are told, in any order in which things happen.
+// The state of the server as the chat and the status bar get it, in any order of events.
 import { describe, expect, test } from 'vitest';
 import type { StatusResult } from '../../src/contract';
 import type { Problem } from '../../src/problem';

@@ -1,4 +1,4 @@
-// The server is installed into an environment of its own with a real Python and a real wheel, and what can go wrong is said (EDI-10).
+// Installs a server in an environment of its own, with a real Python and a real wheel; failures are explained (EDI-10).
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findBundle, findInstalled, installServer, type Bundle, type Work } from '../../src/server/install';
 import { explainFailure } from '../../src/server/install_words';
 
-/** A wheel with one program, which says its version. */
+/** A script that makes a wheel with one program, which prints its version. */
 const WHEEL = `
 import sys, zipfile
 folder, version = sys.argv[1:]
@@ -34,18 +34,18 @@ function bundle(version: string, requirements = ''): Bundle {
 
 function work(change: Partial<Work> = {}): Work & { readonly said: string[] } {
   const said: string[] = [];
-  // Without a network, and without uv unless it is asked for.
+  // Without a network, and without uv unless a test asks for it.
   const environment = { PATH: '/usr/bin:/bin:/usr/local/bin', PIP_NO_INDEX: '1', UV_NO_INDEX: '1', UV_OFFLINE: '1', PYTHONPATH: '/nowhere', HOME: home };
   return { root: path.join(home, 'storage'), environment, log: (line) => said.push(line), step: () => undefined, signal: new AbortController().signal, said, ...change };
 }
 
-/** With the uv of this repository's own environment, where it is there. */
+/** Work with the uv of this repository's own environment on the PATH, if it is there. */
 function withUv(change: Partial<Work> = {}): Work {
   const made = work(change);
   return { ...made, environment: { ...made.environment, PATH: `${path.resolve('../.venv/bin')}:${made.environment['PATH']}` } };
 }
 
-/** A folder whose only Python says that it is of this version, and does no more. */
+/** A folder whose only Python is this shell script. */
 function pythonThatSays(text: string): string {
   const folder = path.join(home, 'old');
   mkdirSync(folder, { recursive: true });

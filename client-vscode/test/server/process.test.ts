@@ -1,4 +1,4 @@
-// A server that cannot be started says why, and none is left behind: with real processes.
+// A server that cannot be started says why, and no process is left behind. Uses real processes.
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';

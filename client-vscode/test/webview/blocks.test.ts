@@ -1,4 +1,4 @@
-// An answer grows block by block, and comes to what it would be if drawn at once (EDI-05).
+// An answer that grows block by block ends up the same as if it were drawn at once (EDI-05).
 import { expect, test } from 'vitest';
 import { grow, NO_BLOCKS, type Blocks } from '../../src/webview/blocks';
 import { markdown } from '../../src/webview/markdown';
@@ -20,7 +20,7 @@ for (const [name, text] of Object.entries(TEXTS)) {
     let blocks = NO_BLOCKS;
     for (let end = step; end < text.length + step; end += step) {
       const next = grow(blocks, text.slice(0, end));
-      // What was whole stays the very same.
+      // Complete blocks do not change.
       expect(next.whole.slice(0, blocks.whole.length)).toEqual(blocks.whole);
       expect([...next.whole, ...next.tail].map((block) => (block.kind === 'markdown' ? block.text : '')).join('').length).toBeLessThanOrEqual(end);
       blocks = next;

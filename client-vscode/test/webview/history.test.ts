@@ -1,4 +1,4 @@
-// Earlier messages by the arrow keys.
+// Recalling earlier messages with the arrow keys.
 import { expect, test } from 'vitest';
 import { recall } from '../../src/webview/history';
 

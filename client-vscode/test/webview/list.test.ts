@@ -1,4 +1,4 @@
-// Of a long conversation only what is in sight is drawn, and the rest keeps its room (EDI-05).
+// Only the visible rows of a long conversation are drawn, and the others keep their space (EDI-05).
 import { expect, test } from 'vitest';
 import { EMPTY, reduce } from '../../src/chat/reduce';
 import type { View } from '../../src/chat/view';

@@ -1,4 +1,4 @@
-// Places in texts, as people and programs write them (EDI-08).
+// Places in files, as people and programs write them in texts (EDI-08).
 import { expect, test } from 'vitest';
 import { markdown } from '../../src/webview/markdown';
 import { splitPlaces } from '../../src/webview/places';

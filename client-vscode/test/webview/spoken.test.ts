@@ -1,4 +1,4 @@
-// What a screen reader is told: the step that has begun, the question, and at the end the answer, not every token.
+// What a screen reader announces: the step that has begun, the question, and at the end the answer, but not every token.
 import { expect, test } from 'vitest';
 import { EMPTY, reduce } from '../../src/chat/reduce';
 import { spoken } from '../../src/webview/spoken';

@@ -1,4 +1,4 @@
-// Code in a diff is coloured line by line, and nothing in it becomes HTML (EDI-02).
+// Code in a diff is highlighted line by line, and no part of it becomes HTML (EDI-02).
 import { expect, test } from 'vitest';
 import { diffLines } from '../../src/text';
 import { highlightHunk } from '../../src/webview/syntax';

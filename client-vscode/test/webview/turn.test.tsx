@@ -1,4 +1,4 @@
-// What is drawn: the model's text cannot act in the webview, and the card shows what it has to.
+// The model's text cannot act in the webview, and the card shows everything that it must show.
 import { renderToString } from 'preact-render-to-string';
 import { describe, expect, test } from 'vitest';
 import { EMPTY, reduce } from '../../src/chat/reduce';

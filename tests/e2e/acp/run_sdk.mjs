@@ -1,4 +1,4 @@
-// The official client of the Agent Client Protocol, with the parsers of its own schema, drives `remit acp` (TRN-10).
+// Drives `remit acp` with the official client of the Agent Client Protocol, which validates messages with its own schema (TRN-10).
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { Readable, Writable } from "node:stream";

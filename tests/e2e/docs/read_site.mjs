@@ -1,4 +1,4 @@
-// The documentation's site, read from the disk as somebody without a network does: a word is searched for, and its page opened.
+// Reads the documentation's site from the disk, as without a network: searches for a word and opens a page that was found.
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { openBrowser, until } from '../vscode/workbench.mjs';

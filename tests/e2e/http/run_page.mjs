@@ -1,4 +1,4 @@
-// The page of `remit http` in a real browser: what is asked, shown, answered, stopped and refused. REMIT_URL has the token behind `#`,
+// The page of `remit http` in a real browser: requests, questions, answers, stops and refusals. REMIT_URL has the token after `#`,
 // REMIT_WORKSPACE is its folder, REMIT_CHROMIUM the browser, REMIT_SHOTS a folder for pictures.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -37,7 +37,7 @@ try {
   assert.equal(fs.readFileSync(path.join(workspace, 'a.py'), 'utf8'), 'subtotal = 1\n');
   await page.screenshot({ path: path.join(shots, 'http-done.png') });
 
-  // What a file holds is text, and never markup.
+  // The content of a file is shown as text, never as markup.
   fs.writeFileSync(path.join(workspace, 'b.py'), 'title = "<img src=x onerror=alert(1)>"\n');
   await ask('rename title to label in b.py');
   await page.getByTestId('question').last().getByText('<img src=x onerror=alert(1)>').first().waitFor();
@@ -47,7 +47,7 @@ try {
   assert.ok(fs.readFileSync(path.join(workspace, 'b.py'), 'utf8').startsWith('title'));
   await page.getByTestId('sessions').locator('li').first().waitFor();
 
-  // Hunk by hunk: the first is taken, the second left out, with why.
+  // Hunk by hunk: the first is allowed, the second left out with a comment.
   const lines = (first, last) => `${first}\n${'pass\n'.repeat(30)}${last}\n`;
   fs.writeFileSync(path.join(workspace, 'c.py'), lines('count = 1', 'print(count)'));
   await ask('rename count to number in c.py');
@@ -71,7 +71,7 @@ try {
   await none.getByRole('button', { name: 'Deny' }).click();
   await ended(5);
 
-  // A question of another client's turn is shown, and answered, here too.
+  // A question of another client's turn is shown here too, and can be answered here.
   fs.writeFileSync(path.join(workspace, 'e.py'), 'size = 1\n');
   await page.evaluate(() => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('token')}`, 'Content-Type': 'application/json' };
@@ -85,7 +85,7 @@ try {
   assert.equal(await other.count(), 0);
   assert.equal(fs.readFileSync(path.join(workspace, 'e.py'), 'utf8'), 'width = 1\n');
 
-  // The audit log of all agents, by the keyboard: arrow keys go from tab to tab.
+  // The audit log of all agents, by keyboard: the arrow keys switch between tabs.
   await page.getByRole('tab', { name: 'Chat' }).focus();
   await page.keyboard.press('ArrowRight');
   const calls = page.getByTestId('call');
@@ -101,7 +101,7 @@ try {
   await page.screenshot({ path: path.join(shots, 'http-why.png') });
   await page.getByTestId('decision').selectOption('');
 
-  // The sessions of several agents side by side; what an agent was told is text, and never markup.
+  // The sessions of several agents side by side. Messages to an agent are shown as text, never as markup.
   await page.getByRole('tab', { name: 'Agents' }).click();
   const columns = page.getByTestId('column');
   await columns.filter({ hasText: 'claude-code' }).getByText('<img src=x onerror=alert(2)>').waitFor();
@@ -123,7 +123,7 @@ try {
     }
   }
 
-  // A script that somebody gets into the page does not run, and nothing is fetched from elsewhere.
+  // A script that gets into the page does not run, and nothing is fetched from elsewhere.
   const ran = await page.evaluate(() => {
     const script = document.createElement('script');
     script.textContent = 'window.ran = true';
@@ -135,7 +135,7 @@ try {
   const blocked = browser.problems.splice(0).filter((each) => !each.includes('Content Security Policy'));
   assert.deepEqual(blocked, []);
 
-  // Whoever opens the page without the token is told what is missing, and nothing else.
+  // Without the token, the page says that it is missing, and shows nothing else.
   await page.evaluate(() => sessionStorage.clear());
   await page.goto(url.split('#')[0]);
   await page.getByTestId('status').filter({ hasText: 'no token' }).waitFor();

@@ -1,5 +1,5 @@
--- The main job in a Neovim that knows nothing of Remit: only what its own LSP client does (editor.md, any other LSP client).
--- Told by the environment: REMIT_SERVER, REMIT_PROMPT, REMIT_CHOICE (the answer's title), REMIT_REPORT (a JSON file to write).
+-- The main job in a Neovim without Remit's plugin: only with its own LSP client (editor.md, any other LSP client).
+-- Environment: REMIT_SERVER, REMIT_PROMPT, REMIT_CHOICE (the answer's title), REMIT_REPORT (a JSON file to write).
 
 local report = { asked = {}, shown = {}, progress = {} }
 local file = vim.fn.expand("%:p")
@@ -9,7 +9,7 @@ local function text()
   return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n") .. "\n"
 end
 
--- Headless, nobody can press a key: the answers are given here, everything else is the editor's own.
+-- Answer here, because nobody can press a key in a headless Neovim. Everything else is the editor's own.
 vim.lsp.handlers["window/showMessageRequest"] = function(_, params)
   local titles = vim.tbl_map(function(action) return action.title end, params.actions)
   report.before_answer = text()

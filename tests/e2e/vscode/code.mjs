@@ -1,4 +1,4 @@
-// What VS Code knows of the code reaches the model: its own TypeScript answers `remit/editor/query`, no server of ours.
+// What VS Code knows of the code reaches the model: VS Code's own TypeScript answers `remit/editor/query`, not a server of ours.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -23,7 +23,7 @@ export async function code({ page, chat, editor, home, workspace, server, look, 
   editor.setMachine({ 'remit.serverPath': server, 'remit.model': `script:${script}` });
   await page.locator('.statusbar-item', { hasText: 'Remit: script:code.json' }).waitFor();
   await quickOpen(page, 'src/till.ts');
-  // VS Code has diagnostics of files that were looked at only.
+  // VS Code has only diagnostics of files that were opened.
   await page.locator('.monaco-editor .squiggly-error').first().waitFor({ timeout: 60_000 });
   await palette(page, 'Remit: New Chat');
   await chat.getByText('What should Remit do?').waitFor();
@@ -32,10 +32,10 @@ export async function code({ page, chat, editor, home, workspace, server, look, 
 
   const calls = chat.getByTestId('tool');
   const said = [];
-  // Of a long chat only those in sight are drawn: each call is found by its name.
+  // Only the visible rows of a long chat are drawn, so each call is found by its name.
   for (const { calls: [, { name }] } of SCRIPT.slice(0, -1)) {
     const call = calls.filter({ hasText: name });
-    // A slow press: it has to end on the row on which it began, also after one above was opened.
+    // A slow click must end on the row on which it began, also after a row above it was opened.
     await call.locator('summary').click({ delay: 300 });
     await call.getByText('model saw').waitFor();
     said.push(await call.innerText());

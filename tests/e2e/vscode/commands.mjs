@@ -1,4 +1,4 @@
-// What a command printed stays below its call, with how it ended: short, long, failed; and a question too long for a screen.
+// The output of a command stays below its call, with how it ended: short, long and failed output, and a question longer than the screen.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -53,7 +53,7 @@ export async function commands({ page, chat, editor, home, workspace, server, lo
   await soon(async () => assert.match(await last('printed').innerText(), /text 119$/));
 }
 
-/** A start that a newer setting overtakes is let finish: a server that goes meanwhile is an error on the page's console. */
+/** A newer setting must let a running start finish, because a server that ends during its start logs an error on the page's console. */
 async function overtaken({ page, editor, home, server, model }) {
   const slow = path.join(home, 'slow-remit');
   fs.writeFileSync(slow, `#!/bin/sh\nsleep 1\nexec '${server}' "$@"\n`, { mode: 0o755 });

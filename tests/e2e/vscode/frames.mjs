@@ -1,6 +1,6 @@
-// How smooth the chat is, as the browser itself tells it: its trace, and the frames of the webview. Measured, never asserted.
+// How smooth the chat is, from the browser's trace and the frames of the webview. It is measured, but never asserted.
 
-/** Traces the whole browser while `work` runs; returns what dropped and how long the busiest frame's thread worked. */
+/** Traces the whole browser while `work` runs; returns how many frames were drawn and how many were dropped. */
 export async function traced(page, work) {
   const client = await page.context().browser()?.newBrowserCDPSession() ?? await page.context().newCDPSession(page);
   const events = [];
@@ -18,7 +18,7 @@ export async function traced(page, work) {
   return { drawn: named('DrawFrame'), dropped: named('DroppedFrame') };
 }
 
-/** Begins to watch a webview's frames and the messages that come to it. */
+/** Starts to record a webview's frames and the messages that it gets. */
 export function watchFrames(frame) {
   return frame.evaluate(() => {
     const seen = { frames: [], first: null, long: [] };
@@ -38,7 +38,7 @@ export function watchFrames(frame) {
   });
 }
 
-/** Ends it: the time between frames in the first and in the last third of the stream, and the first token's way. */
+/** Stops recording; returns the times between frames in the first and last third of the stream, and the delay of the first token. */
 export function framesOf(frame) {
   return frame.evaluate(() => {
     const seen = window.remitSeen;

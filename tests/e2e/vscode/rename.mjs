@@ -1,5 +1,5 @@
-// The main job with the built-in model: ask for a rename in the chat, see intent and diff, allow it, find the file changed;
-// then deny one, in a light theme, change a closed file by keyboard alone, and verify the audit.
+// The main job with the built-in model: ask for a rename in the chat, see intent and diff, allow it, and find the file changed;
+// then deny a rename, change a closed file by keyboard alone, and verify the audit log.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -26,7 +26,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   await chat.getByText('What should Remit do?').waitFor();
   await look('01-welcome');
 
-  // An open file: the change arrives in the buffer, and is saved by the person.
+  // An open file: the change is made in the buffer, and the person saves it.
   await quickOpen(page, 'src/cart.py');
   await code.getByText('A shopping cart').waitFor();
   await ask('rename total to subtotal in src/cart.py');
@@ -51,7 +51,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   const renamed = CART.replaceAll('total', 'subtotal');
   await until('the file is saved', 30_000, () => fs.readFileSync(cart, 'utf8') === renamed);
 
-  // A denial changes nothing. By keyboard alone from here on: the focus is on the card.
+  // A denial changes nothing. From here on by keyboard alone, because the focus is on the card.
   await ask('rename subtotal to amount in src/cart.py');
   await asked();
   await look('05-approval');
@@ -68,7 +68,7 @@ export async function rename({ page, chat, workspace, look, ask, asked, ended })
   assert.match(await ended(3), /^\s*Done/);
   assert.equal(fs.readFileSync(invoice, 'utf8'), INVOICE.replaceAll('count', 'size'));
 
-  // What the built-in model cannot do is not done, and does not look so.
+  // A request that the built-in model cannot do is shown as not done.
   await ask('explain src/invoice.py');
   assert.match(await ended(4), /^\s*Not done · the model could not do this/);
   await look('07-not-done');

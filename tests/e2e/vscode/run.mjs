@@ -1,5 +1,5 @@
-// Starts one VS Code with the packaged extension and lets the stories happen in it, one after the other.
-// Exits 0 when all of it held, the page had no errors, and nothing was asked of the outside.
+// Starts one VS Code with the packaged extension and runs the stories in it, one after the other.
+// Exits with 0 if all assertions held, the page had no errors, and no request went to the outside.
 import assert from 'node:assert/strict';
 import { code } from './code.mjs';
 import { commands } from './commands.mjs';
@@ -20,12 +20,12 @@ await tell(home, {}, async ({ editor, browser, page, look, open }) => {
       await chat.locator('#input').fill(text);
       await chat.locator('#input').press('Enter');
     },
-    /** How the turn ended, once the chat shows so many ended turns. */
+    /** Waits until the chat shows this many ended turns; returns how the last one ended. */
     ended: async (turns) => {
       await until(`turn ${turns} ends`, TURN_MS, async () => await endedTurns(chat) === turns);
       return endings.last().innerText();
     },
-    /** The question is there, and may be answered. A turn that ends without one fails at once. */
+    /** Waits until a question can be answered. Fails at once if the turn ends without a question. */
     asked: async () => {
       const before = await endedTurns(chat);
       await until('a question', TURN_MS, async () => {
@@ -49,13 +49,16 @@ async function told(name, story) {
   console.log(`${name}: ${((Date.now() - before) / 1000).toFixed(1)} s`);
 }
 
-/** Not VS Code's own (a licence module, sign-in, what a reload cuts short, its settings file told of twice, a busy machine's save), nor its language client's (a message on its way to the server that is killed here), and not the broken policy. */
+/**
+ * Leaves out problems of VS Code itself (a licence module, sign-in, what a reload interrupts, its settings file reported twice, a slow save),
+ * of its language client (a message to the server that a story kills), and of the policy that a story breaks.
+ */
 function ours(problems) {
   const foreign = /\/vsda\/|The policy files on disk have a mistake|the policy cannot be used|authentication provider|\[lifecycle\]|'vscode-log:|onWillSaveTextDocument|User\/settings\.json already exists|unknown document|Starting server failed/;
   return problems.filter((problem) => !foreign.test(problem));
 }
 
-/** A webview's files have such an address; its service worker answers them, nothing leaves the machine. */
+/** Whether an address is that of a webview's file. Its service worker answers such requests, so none leaves the machine. */
 function isWebviewResource(url) {
   return new URL(url).hostname.endsWith('.vscode-resource.vscode-cdn.net');
 }

@@ -1,4 +1,4 @@
-// A dev server in the background in VS Code: started, asked, edited under, started again and ended by a model, and shown to the person (BG-06).
+// A dev server in the background in VS Code: a model starts it, asks it, edits its files, starts it again and ends it; the chat shows this (BG-06).
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -41,7 +41,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   assert.ok(said.includes('the first page') && said.includes('the second page'), 'both answers of the server reached the model');
   await look(chat, '1-served');
 
-  // What goes on is listed, and the person ends it.
+  // The person lists the running process and ends it.
   await ask(chat, 'start it again');
   await chat.getByText('It goes on.').first().waitFor({ timeout: TURN_MS });
   await ask(chat, '/processes');
@@ -52,7 +52,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await look(chat, '3-ended');
 });
 
-/** Whether a process of this machine has these words in its command. */
+/** Whether a process of this machine has these words in its command line. */
 function running(words) {
   return fs.readdirSync('/proc').filter((each) => /^\d+$/.test(each)).some((pid) => {
     try {

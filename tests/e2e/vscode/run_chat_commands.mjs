@@ -1,4 +1,4 @@
-// The chat's commands in VS Code: completed, answered, run, refused with words (CLI-09); a configuration file is checked (CFG-04).
+// The chat's commands in VS Code: completed, answered, run, refused with a reason (CLI-09); a configuration file is checked (CFG-04).
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -25,7 +25,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   const input = chat.locator('#input');
   const options = chat.getByRole('option');
 
-  // A configuration that cannot be used is named; what is wrong in it is marked, and mending it is enough.
+  // An unusable configuration is named, its mistake is marked in the file, and correcting it is enough.
   await chat.getByText('unknown key').first().waitFor({ timeout: 60_000 });
   await look(chat, '1-config');
   await chat.getByRole('button', { name: 'Open File' }).click();
@@ -68,7 +68,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await input.press('Enter');
   await chat.getByText('I wrote the notes.').first().waitFor();
 
-  // The mode is chosen beside the model, a refused switch says why, and the plan is seen (FLW-06, FLW-07).
+  // The mode is chosen beside the model, a refused switch is explained, and the plan is shown (FLW-06, FLW-07).
   await palette(page, 'Remit: New Chat');
   await chat.getByText('What should Remit do?').waitFor();
   const mode = chat.getByTestId('mode');

@@ -1,5 +1,5 @@
-// One window with two folders: a turn works in the folder of the file that is shown, says so, and makes a new file there.
-// An editor, settings and a script of its own, written before the window opens: nothing changes while it loads.
+// One window with two folders: a turn works in the folder of the active file, names that folder, and makes a new file there.
+// It has an editor, settings and a script of its own, written before the window opens, so that nothing changes while it loads.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
-// A change of three hunks in VS Code: one is left out by a lens, with words for the model, the rest allowed on the card (APP-09). One more is
-// allowed where it would be written (EDI-13).
+// A change of three hunks in VS Code: a lens leaves one out with a comment for the model, the card allows the rest (APP-09). Another change
+// is allowed in the file itself (EDI-13).
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -31,7 +31,7 @@ const model = home.script('prices.json', [
 
 await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async ({ page, open, shot, look, picture }) => {
   const chat = await open();
-  /** Shows a line of the file, however slowly the workbench follows the keys. */
+  /** Shows a line of the file, however slowly the workbench reacts to keys. */
   const goTo = async (line) => {
     await quickOpen(page, 'prices.py');
     await page.locator('.tab.active[data-resource-name="prices.py"]').waitFor();
@@ -50,11 +50,11 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   assert.equal(await lens('Remit').count(), 0, 'no lens where nothing waits');
 
   await ask(chat, 'make the prices exact');
-  // Who writes code meanwhile goes on writing code: a question opens nothing, and leaves the keyboard where it is.
+  // A question opens nothing and leaves the keyboard focus where it is, so that the person can go on writing code.
   await page.locator('.monaco-editor .view-lines').first().click();
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
   await lens('Remit asks').waitFor();
-  // The proposed lines stand in the file, in boxes with the answers (EDI-13).
+  // The proposed lines are drawn in the file, in boxes with the answers (EDI-13).
   const box = (words) => page.locator('.review-widget', { hasText: words });
   await box('Proposed +1 −1 (1 of 3)').getByText('Decimal("3")').first().waitFor();
   await soon(async () => assert.ok(await page.evaluate(() => document.activeElement.closest('.monaco-editor') !== null), 'the focus stays in the file'));
@@ -77,7 +77,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await shot('2-not-read');
   await chat.getByText('More answers').click();
   await chat.getByText('writes-are-looked-at').waitFor();
-  // Escape closes what is open on the card, and is no answer yet.
+  // Escape closes what is open on the card, and does not answer yet.
   await page.keyboard.press('Escape');
   await chat.getByText('writes-are-looked-at').waitFor({ state: 'hidden' });
   await chat.getByRole('textbox', { name: 'Your comment for the model' }).click();
@@ -102,7 +102,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await until('the lenses go', 30_000, async () => await lens('Remit').count() === 0);
   await picture(chat, 'taken');
 
-  // Where the cursor is: the box below the line takes the answer, once its change was in sight.
+  // At the cursor: the box below the line takes the answer once its change was visible.
   await ask(chat, 'the thirtieth as well');
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: TURN_MS });
   await goTo(31);
@@ -115,7 +115,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await until('it is in the file', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 30, 36));
   await until('the box goes', 30_000, async () => await box('(1 of 1)').count() === 0);
 
-  // One answer allows all edits of the session: what is said below the input takes that back (APP-15).
+  // One answer allows all edits of the session; the button below the input takes that back (APP-15).
   await ask(chat, 'and the thirty-third');
   await chat.getByRole('button', { name: 'Allow all edits this session' }).click({ timeout: TURN_MS });
   await chat.getByText('The thirty-third follows.').first().waitFor({ timeout: TURN_MS });
@@ -126,8 +126,8 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await page.keyboard.press('Control+S');
   await until('it is in the file as well', 30_000, () => fs.readFileSync(file, 'utf8') === text(3, 30, 33, 36));
 
-  // A question that nobody answers in time is a no, and nothing is written (APP-02). The limit counts from the next turn on.
-  // It may be over before this driver looks: what stays in the chat says that it was asked, and who ended it.
+  // A question that nobody answers in time is denied, and nothing is written (APP-02). The new limit applies from the next turn on.
+  // The time may be over before this test looks, so it checks what stays in the chat: the question and how it ended.
   fs.writeFileSync(path.join(config, 'config.yaml'), 'limits: { approval_timeout_s: 5 }\n');
   await ask(chat, 'and the last one');
   await chat.getByTestId('outcome').filter({ hasText: 'Denied: nobody answered in time' }).waitFor({ timeout: TURN_MS });
@@ -136,7 +136,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await until('the lenses go again', 30_000, async () => await lens('Remit').count() === 0);
   await look(chat, '3-expired');
 
-  // A policy file is completed while it is written (POL-14).
+  // Completion works in a policy file (POL-14).
   await quickOpen(page, 'policy.yaml');
   await page.locator('.tab.active[data-resource-name="policy.yaml"]').waitFor();
   await page.locator('.monaco-editor.focused').waitFor();

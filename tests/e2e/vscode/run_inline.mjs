@@ -1,4 +1,4 @@
-// At the cursor in VS Code: the model completes once the person has switched that on (LSP-12), and edits the lines that it is asked about (LSP-13).
+// At the cursor in VS Code: the model completes once the person has turned that on (LSP-12), and edits the lines that it is asked about (LSP-13).
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ const { workspace } = home;
 const file = path.join(workspace, 'cart.py');
 fs.writeFileSync(file, 'def total(prices):\n    return \n\n\ndef greet():\n    print("hello")\n');
 fs.writeFileSync(path.join(workspace, '.env'), 'KEY=\n');
-// What a workspace sets does not count.
+// The setting has no effect in a workspace.
 fs.writeFileSync(path.join(workspace, '.vscode/settings.json'), JSON.stringify({ 'remit.inlineCompletion': true }));
 const traffic = path.join(home.home, 'traffic.jsonl');
 const model = home.script('inline.json', [
@@ -48,7 +48,7 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
 
   await palette(page, 'Remit: Turn Completion at the Cursor On or Off');
   await status('completion at the cursor is on').waitFor();
-  /** Types until something is offered: a window of another size or colour takes away what was. */
+  /** Types until a completion is offered, because resizing or recolouring the window removes an earlier one. */
   const offered = async () => {
     if (await ghost.count() > 0) return true;
     await at(2);
@@ -65,7 +65,7 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
   await until('it is in the text', 30_000, async () => await ghost.count() === 0 && (await text()).includes('return sum(prices)'));
   assert.ok(!(await text()).includes('no more'));
 
-  // What policy hides is not completed.
+  // A file that policy hides is not completed.
   await quickOpen(page, '.env');
   await page.locator('.tab.active[data-resource-name=".env"]').waitFor();
   const before = fs.readFileSync(traffic, 'utf8').split('"gap"').length;
@@ -98,7 +98,7 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
   const said = fs.readFileSync(traffic, 'utf8');
   assert.ok(said.includes('Selected in cart.py, lines 6-6 (data, not a request)'), 'the line went along');
 
-  // The same in the lightbulb, for selected lines.
+  // The same action in the lightbulb, for selected lines.
   await at(5);
   await page.keyboard.press('Home');
   await page.keyboard.press('Shift+ArrowDown');

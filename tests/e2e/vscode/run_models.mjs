@@ -1,4 +1,4 @@
-// A model is connected in VS Code (EDI-06, MOD-26, MOD-27): the list says where messages go, one step is tried, and it is kept.
+// A model is connected in VS Code (EDI-06, MOD-26, MOD-27): the list says where messages are sent, one step is tried, and the model is kept.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -6,7 +6,7 @@ import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
 import { ask, palette, until } from './workbench.mjs';
 
-/** A server that speaks as llama.cpp's does: each step is one tool of the request's schema, or an answer. The first is the trial's. */
+/** The steps of a server that answers like llama.cpp's: each is one tool of the request's schema, or an answer. The trial takes the first. */
 const STEPS = [
   { read_file: 'READ_FILE', path: 'src/cart.py' },
   { edit_file: 'CODE', path: 'src/cart.py', old_text: 'prices = []', new_text: 'prices = [1]' },
@@ -51,7 +51,7 @@ await tell(home, {}, async ({ page, open, list, shot, picture }) => {
     await palette(page, 'Remit: Connect a Model');
     await rows.filter({ hasText: 'stays on this machine' }).first().waitFor();
   });
-  // From here to the first accepted change: what is clicked and what Enter confirms is counted.
+  // From here to the first accepted change, clicks and confirming Enter keys are counted.
   const begun = Date.now();
   await chat.getByRole('button', { name: 'Connect a model' }).click(); // 1
   await rows.filter({ hasText: 'Enter an address' }).click(); // 2
@@ -75,7 +75,7 @@ await tell(home, {}, async ({ page, open, list, shot, picture }) => {
   await ask(chat, 'what does the cart do?');
   await chat.getByText('The cart sums its prices.').first().waitFor({ timeout: TURN_MS });
 
-  // One that nobody serves is not kept, and another can be chosen at once.
+  // A model that cannot be reached is not kept, and another one can be chosen at once.
   await palette(page, 'Remit: Connect a Model');
   await rows.filter({ hasText: 'Enter a name' }).click();
   await box.fill('openai:gone@http://127.0.0.1:1/v1');

@@ -1,5 +1,5 @@
-// The chat panel in VS Code: what goes along (EDI-06), places, forks (EDI-08), a long chat, a long answer, a reload (EDI-05),
-// and axe-core with a question open, in dark, light and high contrast, at twice the size and narrow (EDI-07).
+// The chat panel in VS Code: attachments (EDI-06), places, forks (EDI-08), a long chat, a long answer, a reload (EDI-05),
+// and axe-core with a question open, in dark, light and high contrast, at 200 % and in a narrow panel (EDI-07).
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -64,7 +64,7 @@ async function attachments({ page, chat, look, input, ask, ended }) {
   await chips.nth(2).press('Delete');
   await soon(async () => assert.deepEqual(await chips.allInnerTexts(), ['src/cart.py', '.env']));
   await soon(async () => assert.ok(await input.evaluate((element) => element === document.activeElement), 'the keyboard is back in the input'));
-  // An image is refused with words, a file of the folder is taken, each once.
+  // An image is refused with a message; a file of the folder is attached, once.
   const drop = (kind, value) => input.evaluate((element, given) => {
     const dataTransfer = new DataTransfer();
     if (given.kind === 'image') dataTransfer.items.add(new File(['x'], given.value, { type: 'image/png' }));
@@ -146,17 +146,17 @@ async function accessible({ page, chat, still, ask, frame }) {
   }
 }
 
-/** What axe-core finds that is serious or critical. */
+/** Returns the serious and critical violations that axe-core finds. */
 async function violations(frame) {
   await frame.evaluate(axe);
-  // What is behind the webview is the workbench's, which axe does not see from inside.
+  // The background behind the webview belongs to the workbench, which axe cannot see from inside.
   await frame.evaluate(() => { document.documentElement.style.background = 'var(--vscode-sideBar-background)'; });
   const found = await frame.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   return found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, any }) => `${html.slice(0, 160)} ${any[0]?.message ?? ''}`).join(' | ')}`);
 }
 
-/** Asking again in other words goes on in a copy without what came after. */
+/** Editing a message and asking again continues in a copy without the later turns. */
 async function forked({ page, chat, look, input, ended }) {
   await ended(3);
   await chat.getByRole('button', { name: 'Edit and ask again: write both' }).press('Enter');
@@ -169,7 +169,7 @@ async function forked({ page, chat, look, input, ended }) {
   await page.keyboard.press('Escape');
 }
 
-/** After a reload of the window the chat is there as it was, with what was not sent yet. */
+/** After a reload of the window, the chat is as it was, with the message that was not sent yet. */
 async function reloaded({ page, chat, shot, input, ended }) {
   await page.reload({ waitUntil: 'domcontentloaded' });
   await input.waitFor({ timeout: 60_000 });
@@ -179,7 +179,7 @@ async function reloaded({ page, chat, shot, input, ended }) {
   await shot('8-reloaded');
 }
 
-/** A chat of so many events is scrolled from its end to its beginning: all of it comes, and little of it is there at once. */
+/** Scrolls a long chat from its end to its beginning: every row appears, and only few are in the document at once. */
 async function long({ page, chat, look, input, frame }) {
   await input.fill('');
   await palette(page, 'Remit: Sessions');
@@ -203,14 +203,14 @@ async function long({ page, chat, look, input, frame }) {
   await look('9-long');
 }
 
-/** A webview that went blank is drawn again from what the extension host knows. */
+/** A webview that went blank is drawn again from the extension host's view. */
 async function blank({ chat, shot, frame }) {
   await (await frame()).evaluate(() => document.getElementById('chat').remove());
   await chat.getByText(`look at the cart, number ${TURNS - 1}`).waitFor({ timeout: 60_000 });
   await shot('10-drawn-again');
 }
 
-/** Makes the one session that there is as long as that, by its own turn; returns how many turns were added. */
+/** Adds copies of its turn to the only session, at least this many records; returns the number of added turns. */
 function lengthen(records) {
   const file = fs.readdirSync(state, { recursive: true }).map(String).find((each) => /session-.*\.jsonl$/.test(each));
   const kept = fs.readFileSync(path.join(state, file), 'utf8').trim().split('\n').map((line) => JSON.parse(line));

@@ -1,5 +1,5 @@
-// From no server at all to a change reviewed in the editor: the button that installs, all files of a question as diffs, a comment that
-// reaches the model, a notice that goes, `@remit` and Remit's tools in VS Code's own chat, what a policy would change (EDI-09 to EDI-12).
+// From no server to a change reviewed in the editor: the install button, all files of a question as diffs, a comment for the model,
+// a notice that closes, `@remit` and Remit's tools in VS Code's own chat, the effect of an unsaved policy (EDI-09 to EDI-12).
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -30,7 +30,7 @@ const change = { text: 'Both files change.', calls: [{ name: 'select_active_inte
 const traffic = path.join(home.home, 'traffic.jsonl');
 const model = home.script('shop.json', [change, { text: 'Three of the four are texts now.' }]);
 
-/** The wheel that the extension would bring: its program is the server under test. */
+/** A script that makes the wheel that the extension would include; its program is the server under test. */
 const WHEEL = `
 import sys, zipfile
 folder, server = sys.argv[1:]
@@ -80,7 +80,7 @@ await tell(home, {
   await preview(story);
 });
 
-/** A folder that is not trusted starts nothing, until the person trusts it. */
+/** In a folder that is not trusted nothing starts until the person trusts it. */
 async function restricted(editor, page, shot) {
   await page.goto(`${editor.url}/?folder=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
   await page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor({ timeout: 60_000 });
@@ -91,7 +91,7 @@ async function restricted(editor, page, shot) {
   await page.locator('.statusbar-item', { hasText: 'Remit' }).waitFor({ timeout: 60_000 });
 }
 
-/** EDI-10: the first steps open by themselves; there is no server anywhere; the button in the chat installs one, and it starts. */
+/** EDI-10: the first steps open by themselves; no server is found; the button in the chat installs one and starts it. */
 async function install({ page, chat, look, picture, toast }) {
   await page.locator('.statusbar-item', { hasText: 'Remit: server not found' }).waitFor({ timeout: 60_000 });
   await look('01-no-server');
@@ -107,12 +107,12 @@ async function install({ page, chat, look, picture, toast }) {
   await palette(page, 'View: Close All Editors');
 }
 
-/** Waits until a step of the walkthrough is done. */
+/** Waits until a step of the walkthrough is ticked. */
 async function ticked(page, words) {
   await page.locator('.getting-started-step', { hasText: words }).locator('[role="checkbox"][aria-checked="true"]').waitFor({ timeout: 30_000 });
 }
 
-/** EDI-09, EDI-11: asked in VS Code's own chat, reviewed as diffs with a comment, answered on the card. */
+/** EDI-09, EDI-11: a request in VS Code's own chat, reviewed as diffs with a comment, and answered on the card. */
 async function review({ page, chat, shot, look, toast }) {
   await quickOpen(page, 'a.py');
   await page.locator('.tab.active[data-resource-name="a.py"]').waitFor();
@@ -135,7 +135,7 @@ async function review({ page, chat, shot, look, toast }) {
   await chat.getByRole('button', { name: 'Allow once' }).waitFor({ timeout: 30_000 });
   await look('05-all-files');
 
-  // A comment on the second hunk of b.py, on the proposed side: it is left out, and the model is told why.
+  // Comment on the second hunk of b.py, on the proposed side: it is left out, and the model gets the comment.
   const proposed = page.locator('.multiDiffEntry', { hasText: 'b.py' }).locator('.editor.modified');
   await proposed.getByText('"20"').first().hover();
   await proposed.locator('.comment-range-glyph, .comment-diff-added').last().click();
@@ -163,7 +163,7 @@ async function review({ page, chat, shot, look, toast }) {
   await shot('08-walkthrough');
 }
 
-/** EDI-11: another extension's calls pass the gate, the policy and the log; its request reaches Remit's model. */
+/** EDI-11: another extension's calls pass the gate, the policy and the audit log; its request reaches Remit's model. */
 async function callTools({ page }) {
   await palette(page, 'Caller: Call Remit');
   await until('the other extension was answered', TURN_MS, () => fs.existsSync(facts));
@@ -178,7 +178,7 @@ async function callTools({ page }) {
   assert.equal(told.answer, 'Both files change.', 'a conversation of its own begins the script anew');
 }
 
-/** EDI-12: a policy is typed and not saved; the lens tells which of the last calls it would decide otherwise. */
+/** EDI-12: the lens in an unsaved policy shows which of the last calls it would decide differently. */
 async function preview({ page, shot }) {
   await quickOpen(page, 'policy.yaml');
   await page.locator('.tab.active[data-resource-name="policy.yaml"]').waitFor();

@@ -1,4 +1,4 @@
-// A session begun in VS Code, forked and undone in the terminal, seen in VS Code again, redone and undone there (SES-02, SES-05).
+// A session that is begun in VS Code, forked and undone in the terminal, then loaded in VS Code, redone and undone there (SES-02, SES-05).
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -31,7 +31,7 @@ await tell(home, { model }, async ({ page, open, shot, look, picture }) => {
   await palette(page, 'Remit: New Chat');
   await chat.getByText('What should Remit do?').waitFor();
   const rows = page.locator('.quick-input-list .monaco-list-row');
-  // A new chat takes the keyboard a moment after it is there, and so may close a list that was opened before: it is opened again.
+  // A new chat takes the keyboard focus a moment later and may so close a list that is already open, so the list is opened again.
   await until('both sessions are listed', 60_000, async () => {
     await palette(page, 'Remit: Sessions');
     return rows.filter({ hasText: 'copy' }).waitFor({ timeout: 5_000 }).then(() => true, () => false);

@@ -1,4 +1,4 @@
-// The audit log and the policy as views of VS Code: what was decided, narrowed, with the way to the rule (LSP-11); a problem's quick fix (LSP-10).
+// The audit log and the policy as views of VS Code: decisions, a filter, opening the rule (LSP-11); a problem's quick fix (LSP-10).
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -47,7 +47,7 @@ await tell(home, { model }, async ({ page, open, list, look, picture }) => {
   await page.locator('.tab.active[data-resource-name="key.txt"]').waitFor();
   await look(chat, '2-file');
 
-  // A real problem of a real language server: VS Code's own for JSON.
+  // A real problem from a real language server: VS Code's own for JSON.
   await quickOpen(page, 'broken.json');
   await page.locator('.tab.active[data-resource-name="broken.json"]').waitFor();
   await page.locator('.squiggly-error').first().waitFor({ timeout: 60_000 });
@@ -70,7 +70,7 @@ await tell(home, { model }, async ({ page, open, list, look, picture }) => {
   await soon(async () => assert.match(await input.inputValue(), /^explain what the editor shows/));
   await input.press('ArrowUp');
   await soon(async () => assert.equal(await input.inputValue(), 'read both'));
-  // Both before the page has drawn anything: the second key meets what the first one did.
+  // Both keys come before the page is drawn again: the second one must see the effect of the first.
   await input.evaluate((element) => {
     for (const key of ['ArrowDown', 'ArrowDown']) element.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
   });

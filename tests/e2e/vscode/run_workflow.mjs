@@ -1,5 +1,5 @@
-// Strict mode in VS Code from the request to the commit: the mode chosen, the state named, code refused before a failing test, a test
-// and code allowed, the work approved by a button (FLW-06, FLW-10).
+// Strict mode in VS Code from the request to the commit: the mode is chosen, the state shown, code refused before a failing test, a test
+// and code allowed, and the work approved by a button (FLW-06, FLW-10).
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

@@ -1,5 +1,5 @@
-// What every story has: a home that goes with it, an editor, a browser, pictures of its moments, and what is kept where it fails.
-// REMIT_CODE_SERVER, REMIT_VSIX, REMIT_SERVER and REMIT_CHROMIUM name what is used, REMIT_SHOTS a folder for pictures and logs.
+// What every story needs: a temporary home, an editor, a browser, screenshots of its moments, and the logs if it fails.
+// REMIT_CODE_SERVER, REMIT_VSIX, REMIT_SERVER and REMIT_CHROMIUM name the programs, REMIT_SHOTS a folder for screenshots and logs.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -9,17 +9,17 @@ import { openBrowser, openChat, startCodeServer } from './workbench.mjs';
 export const TURN_MS = 120_000;
 export const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
 const shots = need('REMIT_SHOTS');
-/** What is left of a window at 200 %: half as many pixels each way. */
+/** The size of a window at 200 %: half as many pixels in each direction. */
 const TWICE = { width: 640, height: 410 };
-/** A window beside another one. */
+/** The size of a window beside another one. */
 const NARROW = { width: 520, height: 820 };
 
-/** Makes the home of a story with its workspace, and `folders` in that; `env` is where Remit keeps its own there. */
+/** Makes the home of a story with its workspace and `folders` in that. `env` sets the folders where Remit keeps its own files. */
 export function openHome(name, ...folders) {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), `remit-e2e-${name}-`));
   const [workspace, state, config] = ['shop', 'state', 'config'].map((each) => path.join(home, each));
   for (const folder of [workspace, config, shots, ...folders.map((each) => path.join(workspace, each))]) fs.mkdirSync(folder, { recursive: true });
-  /** A script for the model, by what the setting `remit.model` calls it. */
+  /** Writes a script for the model; returns the value of the setting `remit.model` for it. */
   const script = (file, steps) => {
     fs.writeFileSync(path.join(home, file), JSON.stringify(steps));
     return `script:${path.join(home, file)}`;
@@ -28,8 +28,8 @@ export function openHome(name, ...folders) {
 }
 
 /**
- * Starts the editor with `options` (those of `startCodeServer`) and lets `story` happen in it; `model` is set before the window opens.
- * The exit code is 0 when all of it held; else a picture and the logs of what failed are kept.
+ * Starts the editor with `options` (those of `startCodeServer`) and runs `story` in it. `model` is set before the window opens.
+ * The exit code is 0 if all assertions held; otherwise a screenshot and the logs are kept.
  */
 export async function tell({ name, home, workspace, env }, { model, prepare = () => undefined, ...options }, story) {
   const editor = await startCodeServer({
@@ -45,9 +45,9 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
     await story({
       editor, browser, page,
       open: () => openChat(page, editor.url, options.workspace ?? workspace),
-      /** As it is just now, which another size or colour would end. */
+      /** A screenshot without a change of size or colours, which would end the moment. */
       still: (moment) => page.screenshot({ path: path.join(shots, `${name}-${moment}.png`) }),
-      /** A list that another size of the window would close: it is opened for each. */
+      /** Screenshots of a list that a change of the window closes, so that it is opened for each. */
       list: async (moment, show) => {
         const see = async (file) => {
           await show();
@@ -57,10 +57,10 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
         await inBoth(page, (scheme) => see(`${name}-${moment}-${scheme}`));
         await atTwice(page, () => see(`twice-${name}-${moment}`));
       },
-      /** Beside the chat, or before there is one. */
+      /** Screenshots without a chat, or of something beside it. */
       shot: (moment) => look(page, null, `${name}-${moment}`),
       look: (chat, moment) => look(page, chat, `${name}-${moment}`),
-      /** One that the documentation shows as well (DOC-03). */
+      /** Screenshots that the documentation shows as well (DOC-03). */
       picture: (chat, moment, seen) => show(page, chat, moment, seen),
     });
   } catch (error) {
@@ -76,7 +76,7 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
   }
 }
 
-/** A moment as people see it (EDI-07): in dark, in light, and in a window at 200 %. The editor follows the system's colours. */
+/** Takes screenshots of a moment (EDI-07): in dark, in light, and at 200 %. The editor follows the system's colours. */
 async function look(page, chat, name) {
   await inBoth(page, async (scheme) => {
     if (chat !== null && await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
@@ -85,7 +85,7 @@ async function look(page, chat, name) {
   await atTwice(page, () => page.screenshot({ path: path.join(shots, `twice-${name}.png`), animations: 'disabled' }));
 }
 
-/** A moment for the documentation: in dark, in light, at 200 % and in a narrow window; `seen` is in sight in each. */
+/** Takes screenshots for the documentation: in dark, in light, at 200 % and in a narrow window. `seen` is scrolled to in each. */
 async function show(page, chat, moment, seen) {
   const shot = async (kind) => {
     await seen?.scrollIntoViewIfNeeded();
@@ -99,7 +99,7 @@ async function show(page, chat, moment, seen) {
   await atSize(page, NARROW, () => shot('narrow'));
 }
 
-/** Does `see` in light and in dark, which it leaves. */
+/** Runs `see` in light and then in dark, and leaves the window dark. */
 async function inBoth(page, see) {
   for (const scheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme: scheme });
@@ -108,10 +108,10 @@ async function inBoth(page, see) {
   }
 }
 
-/** Does `work` while the window is at 200 %. */
+/** Runs `work` while the window is at 200 %. */
 export const atTwice = (page, work) => atSize(page, TWICE, work);
 
-/** Does `work` while the window has another `size`. */
+/** Runs `work` while the window has another `size`. */
 async function atSize(page, size, work) {
   const whole = page.viewportSize();
   const resize = async (to) => {
@@ -126,7 +126,7 @@ async function atSize(page, size, work) {
   }
 }
 
-/** The extension's own log, which holds what the server wrote to stderr. */
+/** Keeps the extension's own log, which includes what the server wrote to stderr. */
 function keepLog(editor, name) {
   for (const entry of fs.readdirSync(editor.data, { recursive: true })) {
     if (entry.endsWith('Remit.log')) fs.copyFileSync(path.join(editor.data, entry), path.join(shots, `${name}.log`));

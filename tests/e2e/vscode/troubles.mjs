@@ -1,5 +1,5 @@
-// What goes wrong is said, with what helps: a refusal by policy and one by the gate, a stop, a server that dies, a broken
-// policy, a server that is not there, a window that is reloaded. With a scripted model, which misbehaves when it is told to.
+// Troubles are reported with what helps: a refusal by policy and one by the gate, a stop, a server that dies, a broken
+// policy, a missing server, a reload of the window. The model is scripted and misbehaves on purpose.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -64,7 +64,7 @@ async function refusals({ page, chat, workspace, look, ask, ended }) {
 
   await ask('think');
   await chat.getByText('Thinking').waitFor();
-  await ask('and something else'); // it waits in the input: one turn at a time
+  await ask('and something else'); // the text waits in the input, because only one turn runs at a time
   await soon(async () => assert.equal(await chat.locator('#input').inputValue(), 'and something else'));
   await soon(async () => assert.match(await chat.locator('#hint').innerText(), /Still working/));
   await page.keyboard.press('Escape');
@@ -72,7 +72,7 @@ async function refusals({ page, chat, workspace, look, ask, ended }) {
   assert.equal(await chat.getByTestId('note-error').count(), 0, 'a stop is no error');
 }
 
-/** The server is killed while a question is open: nothing is allowed, and the next request finds a server again. */
+/** The server is killed while a question is open: nothing is allowed, and the next request starts a server again. */
 async function crash({ page, chat, state, workspace, look, ask, asked, ended }) {
   await ask('write a note');
   await asked();
@@ -87,7 +87,7 @@ async function crash({ page, chat, state, workspace, look, ask, asked, ended }) 
   await ended(4);
   assert.equal(fs.existsSync(path.join(workspace, 'notes.txt')), false);
 
-  // After a reload of the window the chat goes on with its session, with one server.
+  // After a reload of the window, the chat continues its session, with one server.
   await page.reload({ waitUntil: 'domcontentloaded' });
   await chat.locator('main').waitFor({ timeout: 60_000 });
   await ended(4);

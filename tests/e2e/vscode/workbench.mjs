@@ -1,4 +1,4 @@
-// A real VS Code for one test: code-server with an empty profile and our .vsix, opened in a headless Chromium.
+// A real VS Code for one test: code-server with an empty profile and our .vsix, in a headless Chromium.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -14,7 +14,7 @@ const USER_SETTINGS = {
   'files.autoSave': 'off',
   'files.simpleDialog.enable': true,
   'git.enabled': false,
-  // What is written into the settings later is not noticed at once: the colours follow the browser's.
+  // Follow the browser's colours, because later changes of the settings do not take effect at once.
   'window.autoDetectColorScheme': true,
   'security.workspace.trust.enabled': false,
   'telemetry.telemetryLevel': 'off',
@@ -27,7 +27,10 @@ const USER_SETTINGS = {
   'workbench.tips.enabled': false,
 };
 
-/** `trust`: the person is asked whether the folder is trusted. Settings of scope `machine` (such as `remit.serverPath`) are read from the server's side only, at once when they change. */
+/**
+ * With `trust`, the person is asked whether the folder is trusted. Settings of scope `machine` (such as `remit.serverPath`) are read
+ * only from the server's side, and changes of them take effect at once.
+ */
 export async function startCodeServer({ folder, vsix, others = [], workspace, trust = false, settings = {}, machineSettings = {}, env = {}, log }) {
   const base = fs.mkdtempSync(path.join(os.tmpdir(), 'remit-code-server-'));
   const data = path.join(base, 'data');
@@ -99,7 +102,7 @@ export async function openBrowser(executablePath, viewport = { width: 1280, heig
   return { page, problems, outside, close };
 }
 
-/** Opens the workspace (a folder, or a file that names several) and the chat; returns the chat's frame. */
+/** Opens the workspace (a folder, or a file that names several folders) and the chat; returns the chat's frame. */
 export async function openChat(page, url, workspace) {
   const kind = workspace.endsWith('.code-workspace') ? 'workspace' : 'folder';
   await page.goto(`${url}/?${kind}=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
@@ -109,19 +112,19 @@ export async function openChat(page, url, workspace) {
   return chat;
 }
 
-/** Asks in the chat, once the turn before has ended: until then Enter leaves the words in the input. */
+/** Asks in the chat once the previous turn has ended, because until then Enter leaves the text in the input. */
 export async function ask(chat, text) {
   await chat.getByRole('button', { name: 'Send' }).waitFor({ timeout: 120_000 });
   await chat.locator('#input').fill(text);
   await chat.locator('#input').press('Enter');
 }
 
-/** How many turns of the chat have ended; of a long chat only those in sight are drawn. */
+/** How many turns of the chat have ended. The list says so itself, because it draws only the visible rows of a long chat. */
 export async function endedTurns(chat) {
   return Number(await chat.locator('main').getAttribute('data-ended'));
 }
 
-/** Scrolls to the end of what a question shows: before, nothing is allowed. */
+/** Scrolls to the end of what a question shows, because it cannot be allowed before. */
 export async function readAll(chat) {
   await chat.locator('.card .lines, .card .command pre').evaluateAll((panes) => {
     for (const pane of panes) pane.scrollTop = pane.scrollHeight;
@@ -132,7 +135,7 @@ export const quickOpen = (page, file) => pick(page, 'Control+P', file, path.base
 
 export const palette = (page, command) => pick(page, 'F1', `>${command}`, command);
 
-/** Types into the box that `key` opens and takes the row; again where a window that still starts has closed the box. */
+/** Types into the box that `key` opens and accepts the row. Tries again if the window, while it starts, has closed the box. */
 async function pick(page, key, typed, row) {
   const box = page.locator('.quick-input-widget .quick-input-box input');
   const rows = page.locator('.quick-input-list .monaco-list-row').filter({ hasText: row });
@@ -157,12 +160,12 @@ export function processes(value, word) {
       return fs.readFileSync(`/proc/${pid}/environ`, 'utf8').includes(value)
         && fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
     } catch {
-      return false; // it has ended, or is not ours to read
+      return false; // The process has ended, or may not be read.
     }
   }).map(Number);
 }
 
-/** Opens what can be done at the cursor until an action of these words is in it: the editor closes it when it has more to offer. */
+/** Opens the actions at the cursor until one with these words is listed. Tries again, because the editor closes the list when more actions come. */
 export function actions(page, words) {
   const action = page.locator('.action-widget').getByText(words).first();
   return until(`the action ${words}`, 60_000, async () => {
@@ -171,7 +174,7 @@ export function actions(page, words) {
   });
 }
 
-/** Waits until `check` is true, or fails saying what it waited for. */
+/** Waits until `check` returns true, or fails with what it waited for. */
 export async function until(what, timeoutMs, check) {
   const end = Date.now() + timeoutMs;
   while (!(await check())) {
@@ -180,7 +183,7 @@ export async function until(what, timeoutMs, check) {
   }
 }
 
-/** Waits until `check` asserts nothing wrong, or fails as its last try did: the page draws a key by its next frame, and a busy machine later. */
+/** Waits until `check` throws nothing, or fails with its last error. The page draws the effect of a key only in its next frame, or later. */
 export async function soon(check) {
   const end = Date.now() + 30_000;
   for (;;) {
@@ -198,7 +201,7 @@ function nodeOf(folder) {
   return nodes.find((file) => fs.existsSync(file)) ?? process.execPath;
 }
 
-/** What a surrounding VS Code leaves in the environment must not reach this one. */
+/** Keeps the variables of a surrounding VS Code out of the environment. */
 function cleanEnvironment() {
   const leaks = (name) => name.startsWith('VSCODE_') || ['NODE_OPTIONS', 'PORT', 'PASSWORD'].includes(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !leaks(name)));

@@ -1,4 +1,4 @@
-// Another extension: calls Remit's tools and asks its model, as an agent of the editor would, and writes down what it was told (EDI-11).
+// Another extension that calls Remit's tools and asks its model, as an agent in the editor would, and writes the answers to a file (EDI-11).
 const fs = require('node:fs');
 const vscode = require('vscode');
 
