@@ -515,7 +515,7 @@ export interface LeftOut {
   readonly comment?: string | null;
 }
 
-/** How much of the workflow a session is held to, the strictest first. */
+/** The modes, which say how much of the workflow a session is held to; the strictest first. */
 export type Mode = "strict" | "explore" | "debug";
 
 /** The model that a session begins with: who provides it, and its name. */
@@ -899,7 +899,7 @@ export interface SessionSummary {
   readonly forked_from: string | null;
 }
 
-/** Where a session's work stands. */
+/** The states of a session's work. */
 export type State =
   | "idle"
   | "planning"
