@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -12,6 +13,7 @@ from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from messages import SAYS
+from pydantic import BaseModel
 from rows import rows
 
 from remit_governance.audit.record import AuditEvent, AuditKind, AuditRecord
@@ -309,6 +311,19 @@ def test_every_key_and_word_has_a_meaning() -> None:
             assert slot is not None
             assert set(slot.words) - {"true", "false"} <= set(known_words(key, TOOLS))
     assert set(RISK) <= set(known_words("syscall", {}))
+
+
+def test_POL_14_a_key_means_what_its_own_form_says_and_never_what_python_says_of_its_type() -> None:
+    def forms(form: type[BaseModel]) -> set[type[BaseModel]]:
+        below = [
+            kind for field in form.model_fields.values() for kind in (field.annotation, *get_args(field.annotation))
+        ]
+        return {form}.union(*(forms(kind) for kind in below if isinstance(kind, type) and issubclass(kind, BaseModel)))
+
+    own = {form.__doc__ for form in forms(PolicyForm)}
+    for form in forms(PolicyForm) - set(KEYS):
+        for key, field in form.model_fields.items():
+            assert meaning(form, key) in {field.description, *own}
 
 
 def test_places_that_no_form_knows() -> None:

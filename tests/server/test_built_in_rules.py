@@ -1093,6 +1093,23 @@ def test_MOD_23_a_line_that_stands_alone_is_removed_for_its_text(
     assert edited(content, plan_edit(path, Remove(text), content.split("\n"))) == after
 
 
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("import os\n\ndef f():\n    pass\n\nimport late\n", 1),
+        ('"""Doc.\n\nfrom here on it is text.\n"""\nimport os\nX = 1\n', 5),
+        ("from a import (\n    b,\n)\nuse = 1\n", 3),
+        ("import os\n\n# grouped\nimport sys\n\nX = 1\n", 4),
+        ('"""Doc."""\n\nX = 1\n', 1),
+        ("def f():\n    pass\n\nfrom late import x\n", 0),
+    ],
+)
+def test_MOD_23_an_import_joins_those_at_the_top(text: str, at: int) -> None:
+    lines = tuple(text.split("\n"))
+    made = edited(text, plan_edit("a.py", Insert("import re", AmongImports()), lines))
+    assert made.split("\n") == [*lines[:at], "import re", *lines[at:]]
+
+
 @rows("place", [AtLine(1), AtLine(1, beside=1), AmongImports()])
 def test_MOD_23_nothing_stands_before_what_names_the_interpreter(place: AtLine | AmongImports) -> None:
     lines = ["#!/usr/bin/env python3", "x = 1"]

@@ -215,8 +215,10 @@ def meaning(form: type[BaseModel] | None, key: str) -> str | None:
     if form is None or form in KEYS:
         return KEYS.get(form, {}).get(key) if form is not None else None
     field = form.model_fields.get(key)
-    below = getattr(field.annotation, "__doc__", None) if field is not None and field.description is None else None
-    return below or (field.description if field is not None else None)
+    if field is None or field.description is not None:
+        return None if field is None else field.description
+    below = (kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type))
+    return next((kind.__doc__ for kind in below if issubclass(kind, BaseModel)), None)
 
 
 def known_words(key: str, tools: Mapping[str, str]) -> Mapping[str, str]:

@@ -18,17 +18,16 @@ from typing import Literal
 from tree_sitter import Node
 
 _MARK = "\x80"
-"""Begins the number of an encoded character. No script holds it, because hidden characters are refused before
-parsing."""
+"""Begins the number of an encoded character. Where a script has this character itself, it is encoded too."""
 _DIGITS = 0xC0
 """The first of 64 letters that encode six bits each. No token of the grammar begins with one of them."""
-_WIDE = re.compile(r"[^\x00-\xff]")
+_ENCODED = re.compile(rf"[^\x00-\xff]|{_MARK}")
 _NUMBERED = re.compile(f"{_MARK}([{chr(_DIGITS)}-{chr(_DIGITS + 63)}]{{4}})")
 
 
 def to_parse(script: str) -> bytes:
     """Returns the script encoded for the parser; `as_written` decodes any part of it."""
-    return _WIDE.sub(_number, script).encode()
+    return _ENCODED.sub(_number, script).encode()
 
 
 def as_written(parsed: bytes) -> str:

@@ -112,7 +112,8 @@ class Rewrite:
 
 LineEdit = Insert | Comment | Commented | Document | Pin | Remove | RemoveEntry | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
-_IMPORT = re.compile(r"(?:import|from|use|#include|require)\b|(?:const|let|var) .*require\(")
+_IMPORT = re.compile(r"(?:import|from|use|require)\b *[^\s=.:)]|#include\b|(?:const|let|var) .*require\(")
+_DEFINITION = re.compile(r"(?:async def|def|class|function|fn|func|export)\b|@")
 _TAKES_MORE = re.compile(r".*[{\[(\\|>]|.*\s[|>][+-]?\d?|\s*\[[^,]*\]|\s*(?:fi|done|esac|end\w*|else|then|do|begin)")
 """Matches a line that begins or ends something of several lines: by a sign, a section's header or a keyword."""
 _CLOSES = re.compile(r"\s*[}\])]")
@@ -264,9 +265,21 @@ def _block_of(lines: Sequence[str], number: int) -> str:
 
 
 def _after_imports(lines: Sequence[str]) -> int:
-    top = [number for number, line in enumerate(lines, 1) if _IMPORT.match(line)]
-    if top:
-        return top[-1] + 1
+    """Returns the number of the line after the imports at the top, or after the docstring if there are none."""
+    start = _after_docstring(lines)
+    last = start - 1
+    for at in range(start, len(lines)):
+        line = lines[at]
+        goes_on = last == at - 1 >= start and (line[:1].isspace() or line.startswith((")", "}")))
+        if _IMPORT.match(line) or (goes_on and line.strip()):
+            last = at
+        elif _DEFINITION.match(line) or (last >= start and line.strip() and not line.startswith(("#", "//"))):
+            break
+    return last + 2
+
+
+def _after_docstring(lines: Sequence[str]) -> int:
+    """Returns the index of the first line after the comments and the docstring that a file begins with."""
     at = 0
     while at < len(lines) and (lines[at].startswith("#") or not lines[at].strip()):
         at += 1
@@ -275,7 +288,7 @@ def _after_imports(lines: Sequence[str]) -> int:
             n for n in range(at, len(lines)) if lines[n].count(quotes[0]) == 2 or (n > at and quotes[0] in lines[n])
         )
         at = next(ends, at) + 1
-    return at + 1
+    return at
 
 
 def _only(lines: Sequence[str], text: str) -> int:

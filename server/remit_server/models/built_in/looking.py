@@ -124,12 +124,12 @@ def _take_tests(said: Sentence, *, asks: bool = False) -> Route:
     """Takes a wish to run all tests or those of a file; None if it asks for some tests without naming a file."""
     if not said.files and (_SOME_TESTS.search(said.bare) or _OTHER_TESTS.search(said.bare)):
         return None
-    if said.files and not says("tests", said.files[0].replace("_", " ").replace("/", " ")):
+    if len(said.files) > 1 or not all(says("tests", re.sub("[_/]", " ", file)) for file in said.files):
         return None
     rest = replace(said, bare=saying("tests").sub(" ", _TELL_ME.sub("", said.bare)))
     if not said.files and not asks and words_left(rest, "run", whole=True) > MOST_BESIDE_TESTS:
         return None
-    path: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
+    path: dict[str, JsonValue] = {"path": said.files[0]} if said.files else {}
     return Routed(Intent.EXECUTE, "run_tests", path)
 
 

@@ -187,8 +187,10 @@ class _Served:
         return Response(text, media_type=kind, headers=_HELD)
 
     async def converse(self, socket: WebSocket) -> None:
-        """Takes the messages of `remit stdio` over a WebSocket, until a `shutdown` or until either end closes it. Turns go
-        on after that, unless a `shutdown` has cancelled them."""
+        """Takes the messages of `remit stdio` over a WebSocket, until a `shutdown` or until either end closes it.
+
+        Turns go on after that, unless a `shutdown` has cancelled them.
+        """
         named = next((each for each in socket.scope.get("subprotocols", ()) if each == "remit"), None)
         await socket.accept(subprotocol=named)
 
