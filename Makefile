@@ -90,7 +90,7 @@ docs: setup $(SITE)
 
 # The pictures in it, taken anew by the end-to-end tests in VS Code.
 pictures: setup
-	$(BIN)/python -m pytest tests/e2e/test_vscode.py -q
+	REMIT_PICTURES=1 $(BIN)/python -m pytest tests/e2e/test_vscode.py -q
 	$(BIN)/uv run --quiet --script scripts/docs/pictures.py
 
 $(SITE): scripts/docs/package.json scripts/docs/package-lock.json

@@ -1,5 +1,6 @@
 // What every story needs: a temporary home, an editor, a browser, screenshots of its moments, and the logs if it fails.
 // REMIT_CODE_SERVER, REMIT_VSIX, REMIT_SERVER and REMIT_CHROMIUM name the programs, REMIT_SHOTS a folder for screenshots and logs.
+// Screenshots are taken with REMIT_PICTURES=1 (`make pictures`), and of a story that fails.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -9,6 +10,7 @@ import { openBrowser, openChat, startCodeServer } from './workbench.mjs';
 export const TURN_MS = 120_000;
 export const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
 const shots = need('REMIT_SHOTS');
+const takesPictures = process.env.REMIT_PICTURES === '1';
 /** The size of a window at 200 %: half as many pixels in each direction. */
 const TWICE = { width: 640, height: 410 };
 /** The size of a window beside another one. */
@@ -46,14 +48,15 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
       editor, browser, page,
       open: () => openChat(page, editor.url, options.workspace ?? workspace),
       /** A screenshot without a change of size or colours, which would end the moment. */
-      still: (moment) => page.screenshot({ path: path.join(shots, `${name}-${moment}.png`) }),
+      still: (moment) => takesPictures && page.screenshot({ path: path.join(shots, `${name}-${moment}.png`) }),
       /** Screenshots of a list that a change of the window closes, so that it is opened for each. */
       list: async (moment, show) => {
         const see = async (file) => {
           await show();
-          await page.screenshot({ path: path.join(shots, `${file}.png`) });
+          if (takesPictures) await page.screenshot({ path: path.join(shots, `${file}.png`) });
           await page.keyboard.press('Escape');
         };
+        if (!takesPictures) return see(moment);
         await inBoth(page, (scheme) => see(`${name}-${moment}-${scheme}`));
         await atTwice(page, () => see(`twice-${name}-${moment}`));
       },
@@ -78,6 +81,7 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
 
 /** Takes screenshots of a moment (EDI-07): in dark, in light, and at 200 %. The editor follows the system's colours. */
 async function look(page, chat, name) {
+  if (!takesPictures) return;
   await inBoth(page, async (scheme) => {
     if (chat !== null && await chat.locator('body').count() > 0) await chat.locator(`body.vscode-${scheme}`).waitFor();
     await page.screenshot({ path: path.join(shots, `${name}-${scheme}.png`), animations: 'disabled' });
@@ -87,6 +91,7 @@ async function look(page, chat, name) {
 
 /** Takes screenshots for the documentation: in dark, in light, at 200 % and in a narrow window. `seen` is scrolled to in each. */
 async function show(page, chat, moment, seen) {
+  if (!takesPictures) return;
   const shot = async (kind) => {
     await seen?.scrollIntoViewIfNeeded();
     await page.screenshot({ path: path.join(shots, `picture-${moment}-${kind}.png`), animations: 'disabled' });
