@@ -1,5 +1,4 @@
-"""A turn's edits are collected and reviewed together at its end (APP-10), and other sessions do not see them
-(APP-11)."""
+"""A turn's edits are collected and reviewed together at its end (APP-10), and nobody else sees them before (APP-11)."""
 
 from __future__ import annotations
 
