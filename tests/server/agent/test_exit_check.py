@@ -1,4 +1,4 @@
-"""AGT-14: a turn that changed something ends when the editor shows no new error, or the model was told twice."""
+"""AGT-14: a turn with changes ends when the editor shows no new error, or after the model was told twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MENDS = {"calls": [intent("WRITE_FILE"), call("write_file", path="a.py", content
 
 @dataclass
 class Editor:
-    """Says of each query what it is told to: the last answer again and again."""
+    """Gives its answers in order, and the last one again and again."""
 
     answers: list[Answer | Unavailable]
     root: Any = None
