@@ -51,7 +51,7 @@ TARGET = "target.txt"
 
 
 class Turn:
-    """Emits the events of one turn, numbered."""
+    """Emits the numbered events of one turn."""
 
     def __init__(self, request: RunRequest, emit: Emit) -> None:
         self._request, self._emit, self._seq = request, emit, count(1)
@@ -80,7 +80,7 @@ class Turn:
 
 
 class StandInRuntime:
-    """Implements AgentRuntime as its port describes it."""
+    """Implements the port AgentRuntime."""
 
     def __init__(self, workspace: Path, documents: Documents) -> None:
         self._workspace, self._documents = workspace, documents
