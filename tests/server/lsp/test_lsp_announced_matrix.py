@@ -105,7 +105,7 @@ async def test_LSP_07_what_is_not_announced_is_never_sent(
 async def test_LSP_07_a_client_without_questions_is_not_said_to_have_answered_one(
     start_real: Any, tmp_path: Path
 ) -> None:
-    """As Kate is, which answers that it knows no such method: nobody said no, for nobody was asked."""
+    """Kate is such a client, and answers that it does not know the method; the reason must not say that the person said no."""
     (tmp_path / "script.json").write_text(
         json.dumps([{"calls": [intent("CODE"), call("write_file", path="b.txt", content="b\n")]}, {"text": "Done."}])
     )

@@ -1,4 +1,4 @@
-"""What bytes become, however they are cut: every message that is whole is taken, and after anything else the next one is
+"""How bytes are split into messages, however they are cut: every whole message is read, also after malformed bytes
 (LSP-02)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AGT-13: a conversation goes on over other models, of other protocols, with its calls and results."""
+"""AGT-13: a conversation goes on with other models and protocols, with its calls and results."""
 
 from __future__ import annotations
 
