@@ -350,7 +350,7 @@ STARTS = ("--help", "session list", "policy check", "ask hello", "serve")
 
 
 def count_modules(words: str) -> int:
-    """Returns the number of modules that a command imports, in which the cost of its start lies."""
+    """Returns the number of modules that a command imports; they are what its start costs."""
     with tempfile.TemporaryDirectory() as folder:
         own = {f"XDG_{name}_HOME": folder for name in ("CONFIG", "STATE", "DATA", "CACHE")}
         command = [sys.executable, "-X", "importtime", "-m", "remit_server.cli.main", *words.split()]

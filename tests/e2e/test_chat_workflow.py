@@ -40,7 +40,8 @@ def subjects(workspace: Path) -> list[str]:
 
 
 def answer(terminal: ChatScreen, title: str, state: str, key: str = "y") -> None:
-    """Waits for the question, with the workflow's state below it, and answers it with a key that the person types."""
+    """Waits for a question with the workflow's state below it, which shows that it waits for a key, and types the
+    key."""
     terminal.until(rf"approval {title}[^§]*allow\?[^\n]*\n\s*strict: {state} ")
     terminal.pump(0.5)
     terminal.send(key)

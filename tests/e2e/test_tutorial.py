@@ -1,4 +1,4 @@
-"""docs/tutorial.md as somebody follows it: its commands in one shell, from a copy of the sample, with the built-in model (DOC-02)."""
+"""Follows docs/tutorial.md: its commands in one shell, in a copy of the sample, with the built-in model (DOC-02)."""
 
 from __future__ import annotations
 

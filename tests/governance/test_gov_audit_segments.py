@@ -50,7 +50,7 @@ def test_each_day_has_a_segment_and_the_chain_goes_on(kept: Kept) -> None:
 
 
 def test_each_segment_ends_with_a_checkpoint(kept: Kept) -> None:
-    """So the segments that are left after the oldest is deleted still follow something signed."""
+    """So a signed checkpoint still vouches for the start of the log after the oldest segment is deleted."""
     assert [line["count"] for line in kept.lines()] == [10, 22, 34]
     records = query_audit(kept.path)
     assert [r.number for r in records if r.event.kind is AuditKind.CHECKPOINT] == [11, 23, 35]

@@ -117,7 +117,7 @@ def test_THR_shell_every_spelling_of_what_is_denied_is_denied(tmp_path: Path) ->
 
 def jumbled(count: int, seed: int) -> tuple[Counter[bool], list[str], list[str]]:
     """Matches words in random order; returns how many calls do a denied thing, those that the matcher misses, and those
-    that it takes for one."""
+    that it wrongly takes for one."""
     random = Random(seed)
     counts: Counter[bool] = Counter()
     missed: list[str] = []

@@ -1,4 +1,4 @@
-"""What is known of programs, as rows of YAML (CMD-08)."""
+"""The packaged knowledge of programs, as rows of YAML (CMD-08)."""
 
 from __future__ import annotations
 

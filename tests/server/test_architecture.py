@@ -142,7 +142,8 @@ def test_the_record_decides_nothing() -> None:
 
 @pytest.mark.slow
 def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:
-    """invariant 7, THR-sandbox-none-there: with nothing on the machine that isolates, reading goes on in process and commands are refused."""
+    """invariant 7, THR-sandbox-none-there: if nothing on the machine can isolate, reading goes on in process and
+    commands are refused."""
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "a.py").write_text("total = 1\n")
     remit, nothing = CommandLine.alone(tmp_path / "shop", tmp_path), str(tmp_path)

@@ -1,4 +1,5 @@
-"""The documentation as a site: built strictly, whole, asking nobody for anything (DOC-01), its pictures made by tests (DOC-03)."""
+"""The documentation's site is built strictly and completely, loads nothing from elsewhere (DOC-01), and has pictures
+that tests made (DOC-03)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What the documentation names exists: files, tests, make targets, commands, settings; its policies load and its output is real.
+"""Everything that the documentation names exists: files, tests, make targets, commands, settings; its policies can be
+loaded, and its output is real.
 
-Prose is read as Markdown is: names stand in backticks or links. A name that nobody can find is a lie to a newcomer.
+In the prose names stand in backticks or links. A name that cannot be found would mislead a newcomer.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Prompt caches of a model: shared between sessions, limited in size, and stored on disk when memory is full
-(MOD-05)."""
+"""Prompt caches of a model: lent between sessions, counted, and not left half stored if the disk is full (MOD-05)."""
 
 from __future__ import annotations
 

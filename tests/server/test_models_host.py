@@ -358,7 +358,7 @@ def conversation(number: int) -> tuple[str, float, int]:
 
 
 async def one_of_many(provider: MlxProvider, number: int, session: str) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Two steps of a session, the second on top of the first's cache."""
+    """Returns the answers of two steps of a session, of which the second uses the first one's cache."""
     text, temperature, seed = conversation(number)
     said: list[tuple[str, list[tuple[str, Any]]]] = []
     messages: tuple[Message, ...] = (SystemMessage("be brief " * 100), UserMessage(text))

@@ -27,8 +27,8 @@ PLACES = {
     "An audit kind": 2,
     "A command of the command line": 2,
 }
-"""For each recipe, the number of files and new folders that it changes. Changes of a page that the recipe does not show
-are not counted."""
+"""For each recipe, the number of files and new folders that it changes. A row that a recipe adds to a page without
+showing it is not counted."""
 
 
 @pytest.fixture(scope="module")

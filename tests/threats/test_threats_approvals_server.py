@@ -185,7 +185,8 @@ async def test_THR_approvals_a_session_answer_never_outranks_a_deny(make_bench: 
 
 
 async def test_THR_approvals_what_a_session_remembers_is_what_was_shown(make_bench: Any) -> None:
-    """THR-approvals-session-exact: the answer covers only that file, not its folder or files with a similar name."""
+    """THR-approvals-session-exact: the answer covers writes of that file only, not other names and not commands on
+    it."""
     bench: Bench = await make_bench(policy=ASKS)
     asker = Answering(scope="session")
     await result(bench, "write_file", asker, path="src/b.py", content="x")

@@ -24,7 +24,7 @@ def _frame(message: Json) -> bytes:
 
 
 class Listening:
-    """A `remit serve --tcp` and its port."""
+    """A running `remit serve --tcp`, and its port."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace = folder / "shop"

@@ -27,7 +27,7 @@ UNSHARED = ("unshare", "--map-root-user", "--mount", "--net")
 
 @pytest.fixture
 def network() -> None:
-    """For tests that need a network of their own."""
+    """Skips the test if this system cannot make a network namespace."""
     for program, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("curl", "curl")):
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program}: apt-get install {package}")

@@ -53,7 +53,7 @@ async def test_the_time_a_person_takes_is_not_the_calls_own(make_bench: Any) -> 
 
 @pytest.mark.slow
 async def test_a_secret_at_the_cut_of_a_huge_argument_is_in_no_summary(make_bench: Any) -> None:
-    """Every part is redacted before it is cut, and then the whole, so that a secret split over parts is found too."""
+    """Every part is redacted before it is cut, and then the whole is, because some secrets show only there."""
     sizes = (0, 180, 225, 240, 480, 490, 500, 980, 1_000, 400_000)
     pieces = [call("write_file", path=f"{n}.py", content="x" * n + " " + TOKEN + " " + "y" * 20_000) for n in sizes]
     bench = await make_bench({"calls": [intent("CODE"), *pieces]}, {"text": "ok"})

@@ -324,7 +324,8 @@ async def test_what_a_command_line_writes_is_reviewed_once_and_as_it_became(make
 
 
 async def test_thr_shell_a_denied_write_is_denied_beforehand_with_layers_too(make_bench: Any) -> None:
-    """THR-shell-held-writes: what may wait is a review, and only of a write."""
+    """THR-shell-held-writes: only the review of a write may wait until after the command; a denied write is denied
+    before."""
     policy = REVIEW + "  - { name: no, match: { syscall: fs.write, path_glob: [no.txt] }, action: deny }\n"
     asker = Answering()
     bench: Bench = await make_bench(policy=policy)

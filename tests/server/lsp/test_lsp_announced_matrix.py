@@ -53,7 +53,7 @@ def announce(methods: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 async def work(client: Any, announced: Collection[str]) -> None:
-    """Has the server do what makes it send each of its requests, where it may."""
+    """Does everything that makes the server send each of its requests, if the client announced it."""
     capabilities, options = announce(announced)
     await client.initialize(capabilities, options)
     uri = client.open("a.py", "total = 1\n")

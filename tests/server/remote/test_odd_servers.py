@@ -1,4 +1,5 @@
-"""Shapes that servers of OpenAI's protocol really send, in raw bytes: the libraries' types cannot spell them (MOD-19)."""
+"""Shapes that servers with OpenAI's protocol really send, as raw bytes, because the libraries' types cannot express
+them (MOD-19)."""
 
 from __future__ import annotations
 

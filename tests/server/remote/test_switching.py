@@ -34,7 +34,7 @@ def sent(server: ChatServer, number: int = -1) -> str:
 
 
 async def over_four_protocols(bench: Bench) -> None:
-    """Goes on after a first turn: a step over each protocol, which sees all that was before."""
+    """Goes on after a first turn with one step over each protocol, each of which gets the whole conversation."""
     with (
         chat_server(STEP, answer("openai said"), answer("openai again"), owner="vllm") as first,
         chat_server(

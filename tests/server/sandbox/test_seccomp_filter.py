@@ -30,7 +30,7 @@ _ARGUMENTS = st.one_of(
 
 
 def answer(program: bytes, call: int, arguments: list[int], machine: int | None = None) -> int:
-    """What the kernel would answer: an interpreter of the few instructions that such a program has."""
+    """Returns the kernel's answer: interprets the few instructions that such a program uses."""
     code = list(struct.iter_unpack("=HBBI", program))
     data = struct.pack("=iIQ6Q", call, machine or _OURS[platform.machine()], 0, *arguments)
     held, at = 0, 0
@@ -57,7 +57,7 @@ def compared(kind: int, held: int, value: int) -> bool:
 
 
 def matches(rule: Rule, arguments: list[int]) -> bool:
-    """Whether a rule is about a call with these arguments."""
+    """Returns whether a rule concerns a call with these arguments."""
     return all(holds(condition, arguments[condition.index]) for condition in rule.where)
 
 
@@ -104,7 +104,7 @@ def test_every_call_without_conditions_is_answered_as_its_rule_says(profile: Pro
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_calls_of_another_machine_end_the_program(profile: ProfileName) -> None:
-    """They have other numbers, so that no rule would hold them."""
+    """Their calls have other numbers, so the rules would not apply to them."""
     assert answer(profile_filter(profile), 0, [0] * 6, _I386) == _KILL
 
 
