@@ -181,7 +181,7 @@ def test_data_in_which_nothing_is_found_is_left_as_it_is(own: list[str], texts: 
     if redactor.finds_nothing(strings):
         assert [redactor.redact(text) for text in strings] == strings
     else:
-        # A false may be wrong, but not for ordinary words.
+        # False may be a wrong answer, but not for ordinary words.
         assert own or not all(re.fullmatch(r'(word|[\\"\né])*', text) for text in strings)
 
 
