@@ -122,5 +122,5 @@ def test_THR_redaction_whatever_a_running_servers_model_puts_into_a_call(tmp_pat
     with RunningServer(tmp_path, REMIT_MODEL=f"script:{tmp_path / 'script.json'}") as server:
         watched = Watched(server)
         watched.ask({"type": "text", "text": "go"})
-        assert sum(event["kind"] == "tool_result" for event in watched.events) == 6  # not the two selections of an intent
+        assert sum(event["kind"] == "tool_result" for event in watched.events) == 6  # not the two intents
         watched.nowhere(TOKEN)
