@@ -1,10 +1,10 @@
-"""The audit log beside plain SQLite that does the same, by turns in one run.
+"""The audit log, compared with plain SQLite that does the same, alternately in one run.
 
 Append: one record of the same bytes, hashed after the one before it and inserted in one transaction, with the same
-`synchronous` mode on both sides; ours also signs its head where it is durable. Verify: the whole examination (chain,
-checkpoints, digests of closed segments, the database's own check) beside reading the same rows from the same files and
-hashing them. Query: rare values of each filter among a million records, beside one plain table with an index for each
-field. Files are in the page cache on both sides; connections are opened for each query on both.
+`synchronous` mode on both sides; ours also signs its head if it is durable. Verify: the whole examination (chain,
+checkpoints, digests of closed segments, the database's own check), compared with reading the same rows from the same
+files and hashing them. Query: rare values of each filter among a million records, compared with one plain table with an
+index for each field. Files are in the page cache on both sides; both open a connection for each query.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ WANTED = {
 
 
 class Rotated(AuditRules):
-    """Keeps everything, in segments as large as a server's."""
+    """Keeps all records, in segments as large as a server's."""
 
     @property
     def segment_bytes(self) -> int:
@@ -118,7 +118,7 @@ class PlainLog:
 
 
 def appended(folder: Path, event: AuditEvent, count: int, mode: str) -> dict[str, float]:
-    """Microseconds of an append, by turns."""
+    """Returns the microseconds of an append on each side, measured alternately."""
     folder.mkdir()
     content = Entry.of(wall_clock_ms(), event).content(1)
     plain, ours = list[float](), list[float]()
@@ -149,7 +149,7 @@ def compared(plain: list[float], ours: list[float]) -> dict[str, float]:
 
 
 def written(path: Path, notary: Notary, count: int) -> None:
-    """A log as a server leaves it after as many records: closed by size, with all its checkpoints."""
+    """Makes a log as a server leaves it after this many records: closed by size, with all its checkpoints."""
     with AuditLog(path) as log, closing(Chain(path, wall_clock_ms())) as chain:
         maintenance = Maintenance(log, notary, Rotated(max_bytes=1 << 40, checkpoint_every=AT_ONCE))
         for number in range(0, count, AT_ONCE):
@@ -169,7 +169,8 @@ def varied(number: int) -> AuditEvent:
 
 
 def verified(path: Path, notary: Notary, rounds: int) -> dict[str, float]:
-    """Records a second: the whole examination, and reading and hashing the same rows; the best of some rounds."""
+    """Returns the records per second of the whole examination, and of reading and hashing the same rows; the best round
+    counts."""
     examined, hashed = list[float](), list[float]()
     for _ in range(rounds):
         begun = time.perf_counter()
@@ -205,7 +206,8 @@ def read_and_hash(path: Path) -> None:
 
 
 def queried(path: Path, plain: Path, rounds: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of each query, and of the same in a plain table; the best of some rounds by turns."""
+    """Returns the milliseconds of each query, and of the same query in a plain table; the best of several alternate
+    rounds."""
     copied(path, plain)
     found: dict[str, dict[str, float]] = {}
     for name, wanted in WANTED.items():
@@ -227,7 +229,7 @@ def timed(work: Callable[[], list]) -> tuple[list, float]:
 
 
 def copied(path: Path, plain: Path) -> None:
-    """All records in one table, with a column and an index for each field."""
+    """Copies all records into one table with a column and an index for each field."""
     with closing(sqlite3.connect(plain, isolation_level=None)) as connection:
         connection.execute(f"CREATE TABLE records (number INTEGER PRIMARY KEY, content TEXT, {', '.join(INDEXED)})")
         values = ", ".join(field_of(name) for name in INDEXED)

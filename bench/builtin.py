@@ -1,8 +1,9 @@
-"""The built-in model on requests that were phrased by somebody who had not seen its rules.
+"""The built-in model on requests that were written by somebody who had not seen its rules.
 
-`python bench/builtin.py` asks each request of `requests/builtin.yaml` in a fresh repository of the set's files. Each is
-right (one that lacks a part: where exactly that part is asked for; one that is not for it: where it is declined),
-declined though it could be done, or wrong. A false claim says that it is done, and it is not.
+`python bench/builtin.py` makes each request of `requests/builtin.yaml` in a fresh repository of the set's files. The
+result is right, declined although it could be done, or wrong. A request without a needed part is right if exactly that
+part is asked for; a request that the model is not for is right if it is declined. A false claim says that something is
+done that is not.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PARTS: Mapping[str, str] = {
     "command": r"command",
     "value": r"value",
 }
-"""What a hint says that asks for a part."""
+"""Patterns of the hint that asks for each part."""
 
 
 def main() -> None:

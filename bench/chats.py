@@ -1,9 +1,9 @@
-"""A ten-turn chat of one model on one server, whose window is small: what is read twice, and what condensing costs.
+"""A ten-turn chat with one model on one server with a small window: what is read twice, and what condensing costs.
 
-`python bench/chats.py --url http://127.0.0.1:8080/v1 --model NAME` asks ten questions in one session over a package of
-PyPI. The server is started with the window that is to be measured. Counted are turns with an answer, steps, reads that
-were cut though more than half of the window was free, reads made again, and how long a step took after condensing
-beside the others: condensing asks the model nothing where it is small, and has it read the shorter prompt.
+`python bench/chats.py --url http://127.0.0.1:8080/v1 --model NAME` asks ten questions in one session about a package of
+PyPI. Start the server with the window that you want to measure. The program counts turns with an answer, steps, reads
+that were cut although more than half of the window was free, repeated reads, and the time of a step after condensing,
+compared with the others: in a small window condensing asks the model nothing, but the model reads the shorter prompt.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def figures(turns: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
 
 
 def step_seconds(events: Sequence[Mapping[str, Any]], after: tuple[str, ...]) -> float | None:
-    """The median seconds of the steps that began after one of these, until the model's count of them."""
+    """Returns the median seconds of the steps that began after one of these events, up to the model's `usage` event."""
     begins = ("run_started", "tool_result", "context_condensed")
     found, begun = list[float](), None
     for event in events:
@@ -110,7 +110,7 @@ def _seconds(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
 
 
 def cut_with_room(events: Sequence[Mapping[str, Any]]) -> int:
-    """Counts the reads that showed less than was asked for while more than half of the window was free."""
+    """Counts the reads that showed less than was requested while more than half of the window was free."""
     found, free = 0, True
     for event in events:
         if event["kind"] == "usage" and event["window"]:

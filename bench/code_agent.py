@@ -2,10 +2,10 @@
 # requires-python = ">=3.11"
 # dependencies = ["smolagents[openai]>=1.26,<2"]
 # ///
-"""An agent that people pick for a small program: smolagents' CodeAgent, with the eight tools of `plain_loop.py`.
+"""An agent that people choose for a small program: smolagents' CodeAgent, with the eight tools of `plain_loop.py`.
 
-`uv run --script bench/code_agent.py URL MODEL WORKSPACE REQUEST` prints one JSON object, as `plain_loop.py` does. The
-library's own prompt and loop, temperature 0, and the limits of the plain loops.
+`uv run --script bench/code_agent.py URL MODEL WORKSPACE REQUEST` prints one JSON object, as `plain_loop.py` does. It
+has the library's own prompt and loop, temperature 0, and the limits of the plain loops.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(url: str, model: str, workspace: Path, request: str) -> dict[str, Any]:
 
 
 def tool_of(name: str, about: str, names: tuple[str, ...], workspace: Path) -> Tool:
-    """One of the tools, as the library wants it: a class, whose `forward` has its arguments by name."""
+    """Returns one of the tools as the library needs it: an object of a class whose `forward` takes named arguments."""
     named: dict[str, Any] = {
         "name": name,
         "description": about,

@@ -1,8 +1,8 @@
-"""The diff that a person is shown of an edited file, beside difflib's and GNU diff's of the same texts, by turns.
+"""The diff of an edited file that a person is shown, compared with difflib's and GNU diff's, alternately.
 
-Remit: `unified`, so decoding, the diff, and hidden characters made visible. difflib: `unified_diff` of the split texts.
-GNU diff: `diff -u` of two files, the start of its process included. Nothing is remembered from one round to the next;
-each has texts of its own. The processor's time counts.
+Remit: `unified`, which decodes the texts, makes the diff, and makes hidden characters visible. difflib: `unified_diff`
+of the split texts. GNU diff: `diff -u` of two files, with the start of its process. No result is reused, because each
+round has texts of its own. Processor time counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from remit_server.workspace.content.files import image_of
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
 SIZES = ((10_000, 1), (10_000, 100), (100_000, 1_000))
-"""Lines of a file, and how many of them are edited."""
+"""The number of lines of a file, and how many of them are edited."""
 GOAL = 2.0
 Texts = tuple[str, str]
 
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measure(lines: int, edits: int, rounds: int) -> dict[str, float]:
-    """Medians in milliseconds of each, and what Remit takes of GNU diff's time."""
+    """Returns the median milliseconds of each, and Remit's time divided by GNU diff's."""
     times: dict[str, list[float]] = {"remit": [], "difflib": [], "gnu": []}
     for texts in make_texts(lines, edits, rounds):
         times["remit"].append(time_of(lambda texts=texts: show(texts)))
@@ -51,7 +51,7 @@ def measure(lines: int, edits: int, rounds: int) -> dict[str, float]:
 
 
 def make_texts(lines: int, edits: int, rounds: int) -> Iterator[Texts]:
-    """Texts of which a third of the lines stand in several places, as in code; edits replace, remove and add lines."""
+    """Yields texts in which a third of the lines repeat, as in code; edits replace, remove and add lines."""
     for seed in range(rounds):
         choose = random.Random(seed)
         repeated = ["", "    }", "    return result", "else:"]
@@ -73,14 +73,14 @@ def compare(texts: Texts) -> str:
 
 
 def time_of(work: Callable[[], object]) -> float:
-    """Milliseconds of processor time."""
+    """Returns the milliseconds of processor time."""
     begun = time.process_time()
     work()
     return (time.process_time() - begun) * 1e3
 
 
 def time_of_gnu(texts: Texts) -> float:
-    """Milliseconds of processor time that `diff -u` and its start take."""
+    """Returns the milliseconds of processor time of `diff -u`, with its start."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in zip(("old", "new"), texts, strict=True):
             (Path(folder) / name).write_text(text)

@@ -1,8 +1,9 @@
-"""What a door costs: how soon an event is read after the runtime made it, and how fast a hundred thousand of them are.
+"""What a transport costs: how soon an event is read after the runtime made it, and how fast 100,000 events are.
 
-`python bench/doors.py` prints a table. Each door is a real process on this machine, read by one client. The peer of the
-rate is a bare process that writes the same bytes to a pipe. An event's own time has milliseconds, so a delay below one
-is told as 0 or 1. Nothing is kept from run to run; the best of three counts for the rate, the median for the delay.
+`python bench/doors.py` prints a table. Each transport is a real process on this machine, read by one client. For the
+rate it is compared with a bare process that writes the same bytes to a pipe. An event's time is in milliseconds, so a
+delay below one is shown as 0 or 1. Nothing is kept between runs; the best of three counts for the rate, the median for
+the delay.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ def main() -> None:
 
 
 def measure(kind: str) -> dict[str, float]:
-    """The median delay of a turn's first event, and the seconds of a turn of many events, beside bare bytes."""
+    """Returns the median delay of a turn's first event, and the seconds of a turn of many events and of bare bytes."""
     rounds = [many(kind) for _ in range(ROUNDS)]
     seconds, size = min(rounds)
     return {"first": first(kind), "seconds": seconds, "megabytes": size / 1e6, "bare": bare(size)}
 
 
 def first(kind: str) -> float:
-    """Milliseconds from the time of the first event to when it is read."""
+    """Returns the milliseconds from the time of the first event until it is read."""
     delays = []
     with tempfile.TemporaryDirectory() as folder, opened(kind, Path(folder), {"text": "done"}) as door:
         for number in range(TURNS):
@@ -62,13 +63,13 @@ def first(kind: str) -> float:
 
 
 def many(kind: str) -> tuple[float, int]:
-    """Seconds of a turn that says so many words, and the bytes of its events."""
+    """Returns the seconds of a turn that says this many words, and the bytes of its events."""
     text = "w " * EVENTS
     with tempfile.TemporaryDirectory() as folder, opened(kind, Path(folder), {"text": text}) as door:
         begun = time.perf_counter()
         name = door.run(request("t"))
         while door.answer(name) is None:
-            time.sleep(0.2)  # looking for it reads all that came
+            time.sleep(0.2)  # `answer` reads everything that has arrived
         seconds = time.perf_counter() - begun
         events: list[Any] = door.events(name)
         assert len(events) > EVENTS, "every word is an event"
@@ -76,7 +77,7 @@ def many(kind: str) -> tuple[float, int]:
 
 
 def bare(size: int) -> float:
-    """Seconds of a process that reads and writes so many bytes."""
+    """Returns the seconds of a process that reads and writes this many bytes."""
     data = b"x" * size
     best = []
     for _ in range(ROUNDS):

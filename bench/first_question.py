@@ -1,8 +1,9 @@
 """What a first question to the built-in model costs, part by part.
 
-`remit "which file defines f?"` in a small repository, each run a process of its own, after one that has
-answered: page cache warm, bytecode written, audit log and key there. Beside it Python that does nothing and, where it
-is named, the `remit` of another checkout, by turns in the same run. Processor time is of all processes.
+The program runs `remit "which file defines f?"` in a small repository, each time as a new process, after a run that is
+not measured: the page cache is warm, byte code, audit log and key exist. It is compared with a Python that does nothing
+and, if one is named, with the `remit` of another checkout, alternately in the same run. Processor time is that of all
+processes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def main() -> None:
         places = {name: place(Path(folder) / name) for name in sides}
         taken: dict[str, list[tuple[float, float]]] = {name: [] for name in (*sides, "python")}
         for name, program in sides.items():
-            timed([str(program), QUESTION], *places[name])  # the first writes policy, keys and bytecode
+            timed([str(program), QUESTION], *places[name])  # the first run writes policy, keys and byte code
         for _ in range(arguments.rounds):
             for name, program in sides.items():
                 taken[name].append(timed([str(program), QUESTION], *places[name]))
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 def place(folder: Path) -> tuple[Path, dict[str, str]]:
-    """A repository with one function, and an environment whose home is empty."""
+    """Makes a repository with one function, and returns it with an environment whose home is empty."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     (workspace / "a.py").write_text("def f():\n    return 1\n")
@@ -64,7 +65,7 @@ def place(folder: Path) -> tuple[Path, dict[str, str]]:
 
 
 def timed(command: Sequence[str], workspace: Path, environment: Mapping[str, str]) -> tuple[float, float]:
-    """Seconds on the clock, and of processor time of the process and all that it waited for."""
+    """Returns the seconds by the clock, and the processor time of the process and its children."""
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, cwd=workspace, env=dict(environment), check=True, stdout=subprocess.DEVNULL)
     took, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -72,7 +73,7 @@ def timed(command: Sequence[str], workspace: Path, environment: Mapping[str, str
 
 
 def imports(command: Sequence[str], workspace: Path, environment: Mapping[str, str]) -> dict[str, float]:
-    """Milliseconds of each top-level package that the process itself imports, the largest ones."""
+    """Returns the milliseconds of the largest top-level packages that the process itself imports."""
     profiled = {**environment, "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run(command, cwd=workspace, env=profiled, check=True, capture_output=True, text=True)
     sums: dict[str, int] = {}

@@ -1,10 +1,10 @@
-"""A governed `read_file` beside a bare read, and beside what its two records alone cost, by turns in one run.
+"""A governed `read_file`, compared with a bare read and with its two records alone, alternately in one run.
 
-Governed: a scripted model asks the real runtime; a call is timed from its `tool_call` event to its `tool_result`, so
-through the whole dispatcher, with both audit records in the log. Recorded: two records of the same bytes, each hashed
-after the one before and inserted into a plain SQLite table by itself, with the same promise on both sides (WAL,
+Governed: a scripted model uses the real runtime; a call is timed from its `tool_call` event to its `tool_result`, so it
+passes the whole dispatcher and has both audit records in the log. Recorded: two records of the same bytes, each hashed
+after the one before and inserted into a plain SQLite table by itself, with the same guarantee on both sides (WAL,
 `synchronous = NORMAL`: they outlive the process, and are on the disk half a second later). Bare: open, read, close. The
-file is in the page cache on all sides; where rules about its path are filed is remembered after the warm-up.
+file is in the page cache on all sides; after the warm-up Remit remembers which rules concern its path.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def measured(folder: Path, rounds: int) -> dict:
 
 
 def prepared(folder: Path) -> Settings:
-    """A workspace with one file, and a model that reads it over and over."""
+    """Makes a workspace with one file, and returns the settings of a model that reads it again and again."""
     workspace = folder / "workspace"
     workspace.mkdir()
     (workspace / NAME).write_text(TEXT)
@@ -88,7 +88,7 @@ def prepared(folder: Path) -> Settings:
 
 
 async def governed(runtime: Runtime, session: str) -> list[float]:
-    """Microseconds of each read of one turn."""
+    """Returns the microseconds of each read in one turn."""
     times: list[float] = []
     begun = 0.0
 
@@ -112,7 +112,7 @@ async def governed(runtime: Runtime, session: str) -> list[float]:
 
 
 def sizes(settings: Settings) -> list[int]:
-    """Bytes of the two records that a read leaves."""
+    """Returns the bytes of the two records of a read."""
     records = query_audit(settings.audit_database)
     kinds = (AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME)
     last = [next(r for r in reversed(records) if r.event.kind is kind) for kind in kinds]
@@ -120,7 +120,7 @@ def sizes(settings: Settings) -> list[int]:
 
 
 def recorded(path: Path, records: Sequence[int]) -> list[float]:
-    """Microseconds to hash and insert two records' bytes."""
+    """Returns the microseconds to hash and insert the bytes of two records."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for setting in ("page_size = 2048", "journal_mode = WAL", "synchronous = NORMAL"):
             connection.execute(f"PRAGMA {setting}")

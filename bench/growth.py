@@ -1,9 +1,9 @@
-"""How what Remit does grows with what it works on: processor time of one step at three sizes, ten times apart.
+"""How Remit's work grows with its input: processor time of one step at three sizes, each ten times the one before.
 
-`python bench/growth.py` prints a table; `--plot FILE` also draws it, each work by the ratio to its smallest size, on
-logarithmic axes: what lies on the dotted line grows as its size does, what lies flat does not grow. The best of three
-counts, and the files are in the page cache. There is no peer: what each work costs beside others stands with its own
-measurement.
+`python bench/growth.py` prints a table; `--plot FILE` also draws it, each work relative to its smallest size, on
+logarithmic axes: a line along the dotted one grows as its size does, and a flat line does not grow. The best of three
+counts, and the files are in the page cache. There is no comparison with other programs; the other measurements have
+that.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def run(measure: Callable[[Path, int], Awaitable[float]], size: int) -> float:
 
 
 def best(do: Callable[[int], object]) -> float:
-    """Returns milliseconds of processor time; each round has its number, so that none repeats another."""
+    """Returns the least milliseconds of processor time; each round gets its number, so that no round repeats
+    another."""
     taken: list[float] = []
     for number in range(ROUNDS):
         begun = time.process_time()
@@ -198,7 +199,7 @@ WIDTH, HEIGHT, LEFT, TOP, STEP = 720, 340, 60, 20, 110
 
 
 def plot(curves: Mapping[str, Curve]) -> str:
-    """Draws each curve by its ratio to its first point; sizes are one, ten and a hundred times the smallest."""
+    """Draws each curve relative to its first point; the sizes are one, ten and a hundred times the smallest."""
 
     def at(size_ratio: float, time_ratio: float) -> str:
         x, y = STEP * 1.4 * math.log10(size_ratio), STEP * math.log10(max(time_ratio, 0.5))

@@ -1,9 +1,9 @@
-"""What guided decoding costs: beside mlx-lm unguided, on the same model, by turns in one run.
+"""What guided decoding costs: compared with unguided mlx-lm, with the same model, alternately in one run.
 
-Speed: tokens a second of guided text and of a guided list through the engine's own generations, beside mlx-lm's loop
-without a grammar, as many tokens of the same prompt. Switch: microseconds to a fresh matcher of a grammar that is
-cached. Two stages: an intent and a call under the grammar, through the same generations; beside it as many tokens as
-the call alone has, unguided. Model time only: prompt and tokens.
+Speed: tokens per second of guided text and of a guided list through the engine's own generations, compared with
+mlx-lm's loop without a grammar, for as many tokens of the same prompt. Switch: microseconds to a fresh matcher of a
+cached grammar. Two stages: an intent and a call under the grammar, through the same generations, compared with as many
+unguided tokens as the call alone has. Only the model's time counts: prompt and tokens.
 """
 # mypy: ignore-errors
 # ruff: noqa: ANN001, ANN201, SLF001
@@ -35,7 +35,7 @@ from remit_server.tools.table import TOOLS
 
 LONGEST = 16_384
 PROMPT = 800
-"""Tokens of the prompt that stand before the two stages."""
+"""The number of prompt tokens before the two stages."""
 GOALS = {"speed": 0.9, "switch_us": 1000.0, "stages": 1.1}
 LIST = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1000}
 
@@ -69,16 +69,17 @@ def _loaded(folder: Path) -> LanguageModel:
 
 
 def offered() -> dict[str, tuple[ToolSchema, ...]]:
-    """Every intent with its tools, as an ordinary step offers them."""
+    """Returns every intent with its tools, as an ordinary step offers them."""
     specs = {n: ToolSchema(name=n, description=t.summary, parameters=t.schema) for n, t in TOOLS.items()}
     opened = {i.value: tuple(specs[n] for n in allowed_tools(i, INTENT_TOOLS) if n in specs) for i in Intent}
     return {intent: tools for intent, tools in opened.items() if tools}
 
 
 def speed(model: LanguageModel, what: str, tokens: int, rounds: int) -> float:
-    """Guided tokens a second ÷ unguided ones, of all rounds together.
+    """Returns guided tokens per second divided by unguided ones, over all rounds together.
 
-    On two cores a token of the small model takes 2.1 or 3.3 ms, as the threads happen to fall: a median is one of both.
+    On two cores a token of the small model takes either 2.1 or 3.3 ms, depending on how the threads are placed, so a
+    median would be one of these two values.
     """
     grammars = Grammars(model.grammar_tokenizer(model.spelling(COMPACT)), model.spelling(COMPACT))
     prompt = model.encode("rename total to subtotal in src/cart.py")
@@ -100,14 +101,14 @@ def speed(model: LanguageModel, what: str, tokens: int, rounds: int) -> float:
         free.append(decode_s / (tokens - 1))
 
     for number in range(4 * rounds):
-        # The order turns round: what runs second finds the processor warm.
+        # Alternate the order, because the second run finds the processor warm.
         for run in (with_grammar, without) if number % 2 else (without, with_grammar):
             run()
     return round(sum(free) / sum(guided), 3)
 
 
 class Endless(Guide):
-    """Bars the ends while there is anything else, so that all run as far."""
+    """Forbids the end while another token is possible, so that all generations have the same length."""
 
     def allowed(self):
         mask = super().allowed()
@@ -115,7 +116,7 @@ class Endless(Guide):
 
 
 class Saying(Guide):
-    """Holds the model to the tokens of one text, and to the end after them; the grammar is asked all the same."""
+    """Makes the model write the tokens of one text and then the end; the grammar is still consulted."""
 
     def __init__(self, matcher, end_tokens, tokens) -> None:
         super().__init__(matcher, end_tokens)
@@ -132,14 +133,14 @@ class Saying(Guide):
 
 
 def only(mask: bytes, wanted=(), but=()) -> bytes:
-    """The bits of a mask, less some, or only some."""
+    """Returns the mask with only the wanted bits, or without the bits in `but`."""
     bits = int.from_bytes(mask, "little")
     bits &= sum(1 << token for token in wanted) if wanted else ~sum(1 << token for token in but)
     return bits.to_bytes(len(mask), "little")
 
 
 def generated(model: LanguageModel, prompt: Prompt, guide: Guide, tokens: int):
-    """Run one generation as the engine does, and return what it says of itself."""
+    """Runs one generation as the engine does, and returns its own final report."""
     request = Generate(id="1", session_id="s", messages=(), intents={}, max_tokens=tokens)
     output = OutputReader(request.id, Verbatim())
     one = Generation(model, request, prompt, (None, guide), output, text="", max_tokens=tokens, emit=lambda frame: None)
@@ -152,7 +153,7 @@ def generated(model: LanguageModel, prompt: Prompt, guide: Guide, tokens: int):
 
 
 def unguided(model: LanguageModel, prompt: list[int], tokens: int, cache) -> tuple[float, float]:
-    """Seconds to the first of so many tokens, and from there to the last, in mlx-lm's own loop; and their text."""
+    """Returns the seconds to the first token in mlx-lm's own loop, and from there to the last; the text is made too."""
     import mlx.core as mx
     from mlx_lm.generate import generate_step
 
@@ -168,7 +169,7 @@ def unguided(model: LanguageModel, prompt: list[int], tokens: int, cache) -> tup
 
 
 def switch_us(model: LanguageModel) -> float:
-    """The slower of two grammars that take turns, each offered anew as a request brings it."""
+    """Returns the microseconds of the slower of two grammars that alternate; each is parsed anew, as with a request."""
     grammars = Grammars(model.grammar_tokenizer(model.spelling(COMPACT)), model.spelling(COMPACT))
     whole = offered()
     texts = [json.dumps({i: [t.model_dump() for t in ts] for i, ts in whole.items() if i in keep}) for keep in _PARTS]
@@ -186,13 +187,14 @@ _PARTS = (frozenset(Intent), frozenset({Intent.READ_FILE, Intent.CODE}))
 
 
 def stages(model: LanguageModel, rounds: int) -> dict[str, float]:
-    """Intent and call, guided, ÷ the call alone, unguided; after the same prompt, and with the prompt cached."""
+    """Returns the time of a guided intent and call divided by that of the unguided call alone, with the prompt read
+    first or cached."""
     intents = offered()
     shown = renderer(model.template(thinking=False), model.control_tokens, model.begin, model.end)
     prompt = model.encode(shown.render([ChatMessage(role="user", content="read src/cart.py")], intents))[-PROMPT:]
     call = spell_call(COMPACT, "read_file", {"path": "src/cart.py"})
     both = model.encode(spell_call(COMPACT, "select_active_intent", {"intent": "READ_FILE"}) + call)
-    alone = len(model.encode(call)) + 1  # and the end
+    alone = len(model.encode(call)) + 1  # and the end token
     grammars = Grammars(model.grammar_tokenizer(model.spelling(COMPACT)), model.spelling(COMPACT))
     times: dict[str, list[float]] = {}
     for _ in range(rounds):
@@ -211,7 +213,7 @@ def stages(model: LanguageModel, rounds: int) -> dict[str, float]:
 
 
 def cache_of(model: LanguageModel, tokens: list[int]):
-    """A cache that holds these tokens."""
+    """Returns a cache with these tokens."""
     cache = model.new_cache()
     if tokens:
         model.read(tokens, cache)

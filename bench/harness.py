@@ -1,12 +1,12 @@
-"""One model on one server, through Remit, plain loops and two agents: what of simple requests comes out right.
+"""One model on one server, used by Remit, plain loops and two agents: how many simple requests come out right.
 
-`python bench/harness.py --url http://127.0.0.1:8080/v1 --model NAME SET.yaml…` asks each request of each set on a fresh
-copy of its package, temperature 0, by turns for every side, and judges by the files and the answer (`judge.py`): right,
-ended (with an answer), damage (files changed that the request did not lead to), how many rules did alone, tokens of the
-first prompt, tokens written a step, seconds. Intervals are Wilson's, at 95 %.
+`python bench/harness.py --url http://127.0.0.1:8080/v1 --model NAME SET.yaml…` makes each request of each set in a
+fresh copy of its package, at temperature 0, with each side in turn. It judges by the files and the answer (`judge.py`):
+right, ended (with an answer), damage (changed files that the request did not call for), how many rules did alone,
+tokens of the first prompt, tokens written per step, seconds. Intervals are Wilson's, at 95 %.
 
-The sets in `requests/`: `tuned.yaml` was looked at while Remit was made better; `first.yaml` and `second.yaml` were
-phrased by somebody who had not seen Remit, and nobody who changes it has looked at them.
+The sets in `requests/`: `tuned.yaml` was used while Remit was improved; `first.yaml` and `second.yaml` were written by
+somebody who had not seen Remit, and nobody who changes Remit has looked at them.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _AIDER_TOKENS = re.compile(r"Tokens: ([\d.]+k?) sent, ([\d.]+k?) received")
 TIMEOUT_S = 600
 ANSWER, CUT = "answer", "cut"
 KINDS = {"search": "search_files", "replace_text": "edit_file", "replace_lines": "edit_file"}
-"""What the same step is called by another side, or with another tool."""
+"""What the other sides, or another tool, call the same step."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one request to one side."""
+    """The outcome of one request to one side."""
 
     set: str
     id: str
@@ -75,8 +75,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a side says of one turn; `usage` holds the tokens read and written in each step, `kinds` what each step was,
-    `values` the texts that its calls were given."""
+    """What a side reports of one turn: `usage` has the tokens read and written in each step, `kinds` the kind of each
+    step, `values` the texts in the arguments of its calls."""
 
     answer: str
     ended: bool
@@ -178,7 +178,8 @@ def tokens_of(turn: Turn) -> Mapping[str, Sequence[int]]:
 
 
 def is_copied(value: str, request: str, workspace: Path) -> bool:
-    """Whether an argument is a text of the prompt's examples, and neither of the request nor of the workspace."""
+    """Returns whether an argument is a text of the prompt's examples that occurs neither in the request nor in the
+    workspace."""
     if value not in EXAMPLE_TEXTS or value in request:
         return False
     return not any(value in text for path in workspace.rglob("*") if (text := _text_of(path, workspace)))
@@ -230,7 +231,7 @@ def ask_smolagents(url: str, model: str, workspace: Path, request: str) -> Turn:
 
 
 def told_as_json(command: Sequence[str]) -> Turn:
-    """Runs a loop that prints what came of it as one JSON object."""
+    """Runs a loop that prints its result as one JSON object."""
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
@@ -243,7 +244,7 @@ def told_as_json(command: Sequence[str]) -> Turn:
 
 
 def ask_aider(url: str, model: str, workspace: Path, request: str, own: Path) -> Turn:
-    """Runs aider as its manual says for scripts; what it keeps for itself in the workspace is no damage."""
+    """Runs aider as its manual says for scripts; its own files in the workspace do not count as damage."""
     own.mkdir(exist_ok=True)
     (workspace / ".git" / "info" / "exclude").write_text(".aider*\n")
     command = [UV, "tool", "run", "--quiet", "--from", AIDER, "aider", "--model", f"openai/{model}"]
@@ -298,7 +299,7 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def interval(right: int, count: int, z: float = 1.96) -> tuple[int, int]:
-    """Wilson's interval, in requests."""
+    """Returns Wilson's interval, in numbers of requests."""
     if not count:
         return 0, 0
     share = right / count

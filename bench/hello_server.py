@@ -1,4 +1,4 @@
-"""The smallest useful pygls server: what `remit serve` is measured against."""
+"""The smallest useful pygls server, with which `remit serve` is compared."""
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer

@@ -1,9 +1,9 @@
-"""What `remit hook` decides by its own default about commands that somebody else has judged, and what one call costs.
+"""How `remit hook` with its default policy judges commands that somebody else has judged, and what one call costs.
 
     python bench/hooks.py judged FOLDER   Dippy's tests (github.com/ldayton/Dippy, `tests/cli`): safe or not, by program
-    python bench/hooks.py time [N]        one call as an agent starts it, beside Python's own start
+    python bench/hooks.py time [N]        one call as an agent starts it, compared with Python's own start
 
-Of the judged commands it prints how many safe ones are allowed, and each unsafe one that is.
+For the judged commands it prints how many of the safe ones are allowed, and each unsafe one that is allowed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def main() -> None:
 
 
 def judged_commands(folder: Path) -> Iterator[tuple[str, str, bool]]:
-    """Each command with the program whose file it is in, and whether it is judged safe: pairs of text and bool."""
+    """Yields each command with the program whose file it is in, and whether it is judged safe; these are pairs in the
+    tests."""
     for file in sorted(folder.rglob("test_*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Tuple) and len(node.elts) == 2:

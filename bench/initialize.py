@@ -1,7 +1,7 @@
-"""Spawn → `initialize` answered: `remit serve` beside a pygls hello server, by turns in one run.
+"""From spawn to the answer of `initialize`: `remit serve`, compared with a pygls hello server, alternately in one run.
 
-Both run on this interpreter, in the same environment, with their byte code compiled beforehand into a folder of this
-run. Processor time is that of the server's process, up to its answer: what to look at on a busy machine.
+Both run on this interpreter, in the same environment, with byte code that was compiled beforehand into a folder of this
+run. Processor time is that of the server's process up to its answer; use it on a busy machine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ASK = {
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start, in milliseconds: by the clock, and on a processor."""
+    """One start, in milliseconds: by the clock, and of processor time."""
 
     wall_ms: float
     cpu_ms: float
@@ -52,7 +52,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as cache:
         environment = plain_environment(cache)
         starts: dict[str, list[Start]] = {name: [] for name in SERVERS}
-        for name in (*SERVERS, *SERVERS):  # twice unmeasured: compiled, and in the page cache
+        for name in (*SERVERS, *SERVERS):  # twice unmeasured, for byte code and page cache
             start(SERVERS[name], environment)
         for number in range(arguments.rounds):
             for name in sorted(SERVERS, reverse=bool(number % 2)):
@@ -70,13 +70,13 @@ def main() -> None:
 
 
 def plain_environment(cache: str) -> dict[str, str]:
-    """This environment, less what changes how Python starts."""
+    """Returns this environment without variables that change how Python starts."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return kept | {"PYTHONPYCACHEPREFIX": cache}
 
 
 def start(command: Sequence[str], environment: Mapping[str, str]) -> Start:
-    """Start a server, ask it to initialize, and end it as soon as it has answered."""
+    """Starts a server, sends `initialize`, and ends the server when it has answered."""
     begun = time.perf_counter()
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
@@ -112,7 +112,7 @@ def read_frame(stream: IO[bytes]) -> dict:
 
 
 def counted(environment: Mapping[str, str], asked: bool) -> dict[str, int] | None:
-    """Instructions from the start to the end of a server that is sent away right after its answer."""
+    """Returns the instructions from the start to the end of a server that is ended right after its answer."""
     if not asked:
         return None
     if shutil.which("valgrind") is None:

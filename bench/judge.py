@@ -1,10 +1,10 @@
-"""Judges one request to an agent by what it left: the workspace, and the answer.
+"""Judges one request to an agent by the workspace and the answer that it left.
 
-A set of requests is YAML: `package`, one of PyPI's whose wheel is the workspace, and `requests`, each with `id`, `ask`,
-`kind`, what is `right`, and a `solution` that shows that it can be. Every line of `right` has to hold: `changed`
-(exactly these files differ), `answer` and `answer_lacks` (patterns over the answer), `file` and `file_lacks` (patterns
-over a file), `gone`, and `python`, which has to end with 0 in a copy of the workspace. Python and JSON that were
-changed still have to parse.
+A set of requests is YAML: `package`, a package of PyPI whose wheel is the workspace, and `requests`, each with `id`,
+`ask`, `kind`, what is `right`, and a `solution` that shows that it is possible. Every line of `right` must hold:
+`changed` (exactly these files differ), `answer` and `answer_lacks` (patterns over the answer), `file` and `file_lacks`
+(patterns over a file), `gone`, and `python`, which must end with 0 in a copy of the workspace. Changed Python and JSON
+files must still parse.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def git(folder: Path, *words: str) -> str:
 
 
 def unpack(package: str, folder: Path, cache: Path) -> None:
-    """Makes `folder` a repository with what the wheel of `package` holds, and its description as README.md."""
+    """Makes `folder` a repository with the contents of the wheel of `package`, and the package's description as
+    README.md."""
     place = cache / package.replace("==", "-")
     if not list(place.glob("*.whl")):
         place.mkdir(parents=True, exist_ok=True)
@@ -51,13 +52,13 @@ def unpack(package: str, folder: Path, cache: Path) -> None:
 
 
 def changed(folder: Path) -> frozenset[str]:
-    """The files that differ from the commit, new and deleted ones too."""
+    """Returns the files that differ from the commit, also new and deleted ones."""
     said = git(folder, "status", "--porcelain", "--untracked-files=all", "--no-renames").splitlines()
     return frozenset(line[3:].strip().strip('"') for line in said if not any(part in line for part in _NOT_COUNTED))
 
 
 def wrong(right: Right, folder: Path, answer: str) -> list[str]:
-    """The lines of `right` that do not hold."""
+    """Returns the lines of `right` that do not hold."""
     missed = [name for name, holds in _CHECKS.items() if name in right and not holds(right[name], folder, answer)]
     return [*missed, *(f"{path} does not parse" for path in sorted(changed(folder)) if not _parses(folder, path))]
 
@@ -73,7 +74,7 @@ def _parses(folder: Path, path: str) -> bool:
 
 
 def damage(right: Right, folder: Path) -> int:
-    """How many files were changed that the request did not lead to."""
+    """Returns the number of changed files that the request did not call for."""
     return len(changed(folder) - set(right.get("changed", ())))
 
 

@@ -1,10 +1,10 @@
-"""Calls in large workspaces beside the program that does the same work, by turns in one run.
+"""Calls in large workspaces, compared with the program that does the same work, alternately in one run.
 
-A turn with one call is timed, so gate, policy, what a command must not see, sandbox, redaction and all audit records.
-`run_command true` stands beside the same turn in a workspace of one file; `git_status` beside `git status` with the
-same flags; `list_files` beside `rg --files`, whose names are read and counted. Each size is a repository of that many
-files, and as many again that it ignores. Files are in the page cache. The first round after the start is told apart:
-nothing is known of the folders then.
+A turn with one call is timed, with gate, policy, the look for hidden files, sandbox, redaction and all audit records.
+`run_command true` is compared with the same turn in a workspace of one file; `git_status` with `git status` with the
+same flags; `list_files` with `rg --files`, whose names are read and counted. Each size is a repository of that many
+files, and as many again that it ignores. Files are in the page cache. The first round after the start is shown
+separately, because nothing is known of the folders then.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def beside(folder: Path, size: int, name: str, rounds: int) -> dict[str, f
         large, small = await open_bench(*steps), await open_bench(*steps, name="small", script="small.json")
         fill(large.workspace, size)
         fill(small.workspace, 1)
-        await asyncio.sleep(2.5)  # folders that changed just now are looked at again each time
+        await asyncio.sleep(2.5)  # recently changed folders are examined again each time
         peer = command(PEERS[name], large.workspace) if name in PEERS else None
         first = await timed(large)
         for _ in range(rounds):
@@ -82,7 +82,7 @@ DONE = {"text": "done"}
 
 
 async def timed(bench: Bench) -> float:
-    """Asks once; returns how many milliseconds the turn took."""
+    """Runs one turn, and returns its milliseconds."""
     begun = time.perf_counter()
     result = await bench.ask("go on")
     taken = (time.perf_counter() - begun) * 1e3
@@ -103,7 +103,7 @@ def command(argv: Sequence[str], folder: Path) -> Callable[[], float]:
 
 
 def fill(workspace: Path, size: int) -> None:
-    """Makes a repository of so many files, fifty a folder, and as many that it ignores."""
+    """Makes a repository of this many files, fifty per folder, and as many that it ignores."""
     for number in range(size):
         for name in (
             f"src/m{number // 1000}/p{number // 50 % 20}/file_{number}.py",
@@ -117,7 +117,7 @@ def fill(workspace: Path, size: int) -> None:
     git = ["git", "-C", str(workspace), "-c", "user.name=n", "-c", "user.email=e@x", "-c", "gc.auto=0"]
     for words in (["init", "-q", "--template="], ["add", "."], ["commit", "-qm", "all"], ["status", "-s"]):
         subprocess.run([*git, *words], check=True, stdout=subprocess.DEVNULL)
-    os.sync()  # else the first call waits for the disk
+    os.sync()  # otherwise the first call waits for the disk
 
 
 def table(report: Mapping[str, Mapping[str, float]]) -> str:

@@ -1,9 +1,9 @@
-"""The model engine beside `mlx_lm.stream_generate`, by turns in one run.
+"""The model engine, compared with `mlx_lm.stream_generate`, alternately in one run.
 
 Streaming: as many tokens of prompt and answer through a bare loop over `stream_generate` in a process of its own,
-through the model process under the grammar of text, and through `remit serve` (`remit/generate`) as an editor would.
-Cache: a second turn after a history of 2,000 tokens beside the first, cold one. Sessions: eight one after the other and
-all at once. The model has 60 million random weights, made on the fly.
+through the model process under the grammar of text, and through `remit serve` (`remit/generate`) as an editor does it.
+Cache: a second turn after a history of 2,000 tokens, compared with the first, cold one. Sessions: eight one after the
+other, and all at once. The model has 60 million random weights, made for each run.
 """
 # mypy: ignore-errors
 
@@ -66,9 +66,10 @@ Report = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One answer: seconds to its first piece, tokens a second after that, and how many tokens of both there were.
+    """One answer: seconds to its first piece, tokens per second after that, and the number of tokens of prompt and
+    answer.
 
-    `engine_rate` is what the model process itself counts, where it was asked directly.
+    `engine_rate` is the model process's own figure, if that process was asked directly.
     """
 
     first_s: float
@@ -98,7 +99,7 @@ def main() -> None:
 
 
 async def measured(reference: str, peer: subprocess.Popen, editor: PipeClient, rounds: int, tokens: int) -> Report:
-    """All figures, on one process that keeps no caches and one that does."""
+    """Returns all figures, from one process without caches and one with them."""
     forgets = await HostProcess.start(wire.Load(folder=reference, cache_bytes=0))
     try:
         figures = await streamed(forgets, peer, editor, rounds, tokens) | await eight(forgets, tokens)
@@ -112,14 +113,14 @@ async def measured(reference: str, peer: subprocess.Popen, editor: PipeClient, r
 
 
 async def streamed(host: HostProcess, peer: subprocess.Popen, editor: PipeClient, rounds: int, tokens: int) -> Report:
-    """Each door beside the bare loop, by turns, each answer of as many tokens."""
+    """Measures each way and the bare loop in turn, each answer with as many tokens."""
     taken: dict[str, list[Stream]] = {"host": [], "server": [], "bare": []}
     for number in range(rounds + 1):
-        # The number comes first, so that no cache holds the beginning.
+        # The number comes first, so that no cache has the beginning of the prompt.
         question = f"{number} {QUESTION}"
-        # Tells how long the prompt is, and how long the answer: all words, without an end.
+        # Find out the length of the prompt and of the answer, which is only words and has no end.
         through = await asked(host, f"p{number}", question, tokens)
-        # The order turns round, and the threads of the one before are given time to stop spinning.
+        # Rotate the order, and give the threads of the previous run time to stop spinning.
         for name in rotated(("host", "bare", "server"), number):
             await asyncio.sleep(PAUSE_S)
             match name:
@@ -150,12 +151,12 @@ def best(streams: Sequence[Stream]) -> float:
 
 
 def ratio(rates: Sequence[float], bare: Sequence[Stream]) -> str:
-    """Of the best rates, and of the medians."""
+    """Returns the ratio of the best rates, and that of the medians."""
     return f"{max(rates) / best(bare):.3f} ({median(rates) / median(each.rate for each in bare):.3f})"
 
 
 def later(door: Sequence[Stream], bare: Sequence[Stream]) -> str:
-    """Milliseconds that the first token comes later, of the minima and of the medians."""
+    """Returns the milliseconds by which the first token comes later, for the minima and for the medians."""
     late = [(of([each.first_s for each in door]) - of([each.first_s for each in bare])) * 1000 for of in (min, median)]
     return f"{late[0]:.1f} ({late[1]:.1f})"
 
@@ -163,7 +164,7 @@ def later(door: Sequence[Stream], bare: Sequence[Stream]) -> str:
 async def asked(
     host: HostProcess, session: str, text: str, tokens: int, before: tuple[wire.ChatMessage, ...] = ()
 ) -> Stream:
-    """One generation of text."""
+    """Runs one generation of text."""
     messages = (*before, wire.ChatMessage(role="user", content=text))
     name = f"{session}-{len(messages)}"
     request = wire.Generate(id=name, session_id=session, messages=messages, intents={}, max_tokens=tokens)
@@ -181,7 +182,7 @@ async def asked(
 
 
 def by_editor(editor: PipeClient, question: str, tokens: int) -> Stream:
-    """The same through `remit/generate`: from the request to its first piece, and from there to its answer."""
+    """Does the same through `remit/generate`: from the request to its first piece, and from there to its answer."""
     begun, first = time.perf_counter(), 0.0
     params = {"prompt": question, "max_tokens": tokens, "partialResultToken": TOKEN}
     number = editor.request("remit/generate", params)
@@ -197,7 +198,7 @@ def by_editor(editor: PipeClient, question: str, tokens: int) -> Stream:
 
 
 def peer_asked(peer: subprocess.Popen, prompt: int, tokens: int) -> Stream:
-    """The bare loop's."""
+    """Does the same in the bare loop."""
     peer.stdin.write(json.dumps([prompt, tokens]).encode() + b"\n")
     peer.stdin.flush()
     first, rate = json.loads(peer.stdout.readline())
@@ -205,7 +206,7 @@ def peer_asked(peer: subprocess.Popen, prompt: int, tokens: int) -> Stream:
 
 
 async def second_turn(host: HostProcess, text: str, turns: int = 3) -> Report:
-    """Seconds to the first piece of text: a cold prompt of 2,000 tokens, and the turns that follow it."""
+    """Returns the seconds to the first piece of text: for a cold prompt of 2,000 tokens, and for the turns after it."""
     said = [wire.ChatMessage(role="user", content=text)]
     cold = await asked(host, "long", "go on", 2, tuple(said))
     warm = []
@@ -221,7 +222,7 @@ async def second_turn(host: HostProcess, text: str, turns: int = 3) -> Report:
 
 
 async def eight(host: HostProcess, tokens: int) -> Report:
-    """Eight sessions in a row and all at once: tokens a second of all, and when each had its whole answer."""
+    """Runs eight sessions one by one and then at once: tokens per second of all, and when each had its whole answer."""
 
     async def one(session: str) -> tuple[int, float]:
         stream = await asked(host, session, f"{session}: explain a compiler", tokens)
@@ -245,7 +246,7 @@ def bare(reference: str) -> subprocess.Popen:
 
 
 def served(folder: Path, model: str) -> PipeClient:
-    """`remit serve` on an empty workspace."""
+    """Starts `remit serve` on an empty workspace."""
     workspace = folder / "workspace"
     workspace.mkdir(parents=True)
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ}
@@ -257,7 +258,7 @@ def served(folder: Path, model: str) -> PipeClient:
 
 
 def history(model: Path) -> str:
-    """A text of as many tokens as the history is to have."""
+    """Returns a text with as many tokens as the history should have."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
@@ -265,7 +266,8 @@ def history(model: Path) -> str:
 
 
 def random_llama(folder: Path) -> Path:
-    """A Llama with 60 million random weights, and a small tokenizer. It says plain words only, without an end."""
+    """Makes a Llama with 60 million random weights and a small tokenizer, which writes only plain words, without
+    end."""
     import numpy as np
     from safetensors.numpy import save_file
     from tokenizers import Tokenizer

@@ -1,9 +1,9 @@
-"""A command that prints much, beside the same command whose output is read from a pipe and dropped, by turns.
+"""A command with much output, compared with the same command whose output is read from a pipe and dropped, alternately.
 
-Remit: a turn with one `run_command`, so sandbox, bounded output, redaction and what the editor is shown live. The peer:
-`subprocess`, reading 64 KiB at a time, keeping the last 64. Beside the wall clock stands how late the event loop is
-meanwhile: it is asked every 5 ms, and answers cancels and other sessions. A command is stopped at 64 MB, so no more is
-printed.
+Remit: a turn with one `run_command`, with sandbox, bounded output, redaction and the editor's live output. The peer:
+`subprocess`, which reads 64 KiB at a time and keeps the last 64. Beside the wall clock the table has the delay of the
+event loop, which answers cancels and other sessions; it is tested every 5 ms. A command is stopped at 64 MB, so no more
+is printed.
 """
 
 from __future__ import annotations

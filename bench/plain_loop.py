@@ -1,8 +1,9 @@
-"""An agent loop with nothing around it: the peer that Remit is measured beside. One model on an OpenAI-shaped server.
+"""An agent loop with nothing around it, with which Remit is compared. One model on a server with OpenAI's protocol.
 
 `python bench/plain_loop.py FORM URL MODEL WORKSPACE REQUEST` prints one JSON object. The forms: `native` (the server's
-own tool calls, nothing held), `held` (each step by a JSON schema, rules for a prompt) and `examples` (the same schema,
-a conversation for each tool in place of the rules). Nothing is asked, nothing isolated but commands; eight tools.
+own tool calls, without constraints), `held` (each step by a JSON schema, rules as the prompt) and `examples` (the same
+schema, with a conversation for each tool instead of the rules). It asks no questions, isolates only commands, and has
+eight tools.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def calls_of(form: str, message: Mapping[str, Any]) -> list[tuple[str, Any, str]] | str | None:
-    """The calls of a step, or the answer; None where it is neither."""
+    """Returns the calls of a step or its answer, or None if it is neither."""
     try:
         if form == "native":
             calls = [(each["function"], each["id"]) for each in message.get("tool_calls") or ()]
@@ -165,7 +166,7 @@ def files(workspace: Path) -> list[str]:
 def call(name: str, arguments: Mapping[str, str], workspace: Path) -> str:
     try:
         return act(name, arguments, workspace)
-    except Exception as error:  # whatever a model asked for
+    except Exception as error:  # the model may have requested anything
         return f"error: {error!r}"
 
 

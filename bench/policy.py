@@ -1,7 +1,8 @@
-"""The policy engine beside Cedar's (cedarpy) with the same rules and the same actions, by turns in one run; then
-`remit policy explain --jsonl` deciding many actions in one process, and what loading a policy costs beside its YAML.
+"""The policy engine, compared with Cedar's (cedarpy) with the same rules and the same actions, alternately in one run;
+then `remit policy explain --jsonl` on many actions in one process, and the cost of loading a policy compared with its
+YAML.
 
-Neither engine keeps anything between two decisions but the rules; Remit is given new paths in each round all the same.
+Neither engine keeps anything between two decisions except the rules; still, Remit gets new paths in each round.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def main() -> None:
 
 
 def of_folders(size: int) -> list[Json]:
-    """Rules for the packages of a large repository: an action meets those of one package, the others cannot match."""
+    """Returns rules for the packages of a large repository: those of one package concern an action, the others cannot
+    match."""
     kinds: Sequence[Callable[[int], Json]] = (
         lambda n: {"match": {"syscall": ["fs.write"], "path_glob": [f"packages/p{n}/src/**"]}, "action": "allow"},
         lambda n: {"match": {"syscall": ["fs.read"], "path_glob": [f"packages/p{n}/**"]}, "action": "allow"},
@@ -84,7 +86,7 @@ def of_folders(size: int) -> list[Json]:
 
 
 def of_endings(size: int) -> list[Json]:
-    """Rules for files by how their names end, wherever they are: an action meets those of one ending."""
+    """Returns rules for files by the ends of their names, in any folder: those of one ending concern an action."""
     kinds: Sequence[Callable[[int], Json]] = (
         lambda n: {"match": {"syscall": ["fs.write"], "path_glob": [f"**/*.e{n}"]}, "action": "allow"},
         lambda n: {"match": {"syscall": ["fs.read"], "path_glob": [f"**/*.e{n}"]}, "action": "allow"},
@@ -94,7 +96,7 @@ def of_endings(size: int) -> list[Json]:
 
 
 def of_all(size: int) -> list[Json]:
-    """Rules of which every second one matches every action, and has to be named."""
+    """Returns rules of which every second one matches every action, and must be named in the decision."""
     return [
         {
             "name": f"r{n}",
@@ -106,7 +108,8 @@ def of_all(size: int) -> list[Json]:
 
 
 def about_folders(size: int, count: int) -> list[Json]:
-    """Actions about files of all the packages that rules speak of, no path twice; nine in ten are of such a package."""
+    """Returns actions on files in all packages that the rules concern, each path once; one in ten is in another
+    package."""
     seeded = random.Random(size)
     packages = max(size // 5, 1)
     return [
@@ -124,7 +127,8 @@ def about_folders(size: int, count: int) -> list[Json]:
 
 
 def about_endings(size: int, count: int) -> list[Json]:
-    """Actions about files of all the endings that rules speak of, no path twice; one in ten is of another."""
+    """Returns actions on files with all endings that the rules concern, each path once; one in ten has another
+    ending."""
     seeded = random.Random(size)
     endings = max(size // 3, 1)
     return [
@@ -144,10 +148,11 @@ def policy_of(rules: Sequence[Json]) -> Policy:
 
 
 def compared(rules: Sequence[Json], forms: Sequence[Json], size: int, rounds: int) -> dict[str, float]:
-    """Processor time of a decision, µs, the best of some rounds: both with the same rules, actions and work left to do.
+    """Returns the processor time of a decision in µs, the best of several rounds: both engines have the same rules,
+    actions and work.
 
-    Prepared are the policy, and of each action what the engine takes: an `Action`; a request with its context as text.
-    cedarpy gets fewer of the actions where there are many rules: its time grows with them.
+    Prepared beforehand are the policy, and for each action what the engine takes: an `Action`, or a request with its
+    context as text. cedarpy gets fewer of the actions if there are many rules, because its time grows with them.
     """
     text = cedar.policies(rules)
     policy, theirs, nobody = policy_of(rules), cedarpy.PolicySet.from_str(text), cedarpy.Entities.from_json_str("[]")
@@ -199,7 +204,7 @@ def agree(policy: Policy, actions: Sequence[Action], answers: Sequence[cedarpy.A
 
 
 def explained(lines: int, size: int) -> dict[str, float]:
-    """One process of the real command: actions on standard input, decisions on standard output."""
+    """Runs one process of the real command: actions on standard input, decisions on standard output."""
     with tempfile.TemporaryDirectory() as folder:
         policy, given, answers = (Path(folder) / name for name in ("policy.yaml", "actions.jsonl", "decisions.jsonl"))
         policy.write_text(json.dumps({"version": 1, "capabilities": of_folders(size)}))
@@ -224,7 +229,7 @@ def explained(lines: int, size: int) -> dict[str, float]:
 
 
 def loaded(size: int) -> dict[str, float]:
-    """Processor time from a YAML text to a policy in force, and to plain values with PyYAML's fastest safe loader."""
+    """Returns the processor time from YAML text to a policy, and to plain values with PyYAML's fastest safe loader."""
     text = yaml.dump({"version": 1, "capabilities": of_folders(size)}, Dumper=yaml.CSafeDumper, sort_keys=False)
     ours, theirs = [], []
     for _ in range(3):

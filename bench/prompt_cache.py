@@ -1,9 +1,9 @@
-"""The first token of the next turn after the model process began anew: with the caches on disk beside without.
+"""The first token of the next turn after a restart of the model process: with caches on disk, compared with none.
 
-A conversation of 2,000 tokens is answered, the process is closed, another is started and asked the next turn. Counted
-is from the request to the first piece of the answer, in a process that has loaded its model: with the folder the file
-is read, without it the whole prompt. Each round has a text of its own, and both sides the same one, by turns. The files
-are in the page cache, as they are for whoever goes on at once.
+A conversation of 2,000 tokens is answered, the process is closed, another one is started and gets the next turn. The
+time runs from the request to the first piece of the answer, in a process that has loaded its model: with the folder the
+cache file is read, without it the whole prompt. Each round has a text of its own, the same for both sides, which
+alternate. The files are in the page cache, as for a person who goes on at once.
 """
 # mypy: ignore-errors
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 async def compare(model: Path, folder: Path, rounds: int) -> dict[str, float]:
-    """Seconds of both sides."""
+    """Returns the seconds of both sides."""
     taken: dict[bool, list[float]] = {True: [], False: []}
     tokens = 0
     for number in range(rounds):

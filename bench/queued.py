@@ -1,9 +1,10 @@
-"""What a queue costs: turns a second through `remit worker`, beside the same turns in one process without a queue.
+"""What a queue costs: turns per second through `remit worker`, compared with the same turns in one process without a
+queue.
 
-`python bench/queued.py` prints a table. A turn is one that a scripted model answers with one line, in a session of its
-own; it is audited and kept like any other. The peer is `remit stdio`, one process on a pipe, which runs as many at once
-as all workers together. The broker is a real one on this machine, with its streams on its disk. Nothing is kept from
-run to run; the best of three counts.
+`python bench/queued.py` prints a table. In each turn a scripted model answers with one line, in a session of its own;
+the turn is audited and kept like any other. The peer is `remit stdio`, one process on a pipe, which runs as many turns
+at once as all workers together. The broker is a real one on this machine, with its streams on the disk. Nothing is kept
+between runs; the best of three counts.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 def plain() -> float:
-    """Turns a second of one process, so many at once."""
+    """Returns the turns per second of one process, this many at once."""
     with (
         tempfile.TemporaryDirectory() as made,
         NatsServer(Path(made) / "broker") as broker,
@@ -82,7 +83,7 @@ def plain() -> float:
 
 
 def queued(count: int) -> float:
-    """Turns a second of so many workers, from when the first of them may begin."""
+    """Returns the turns per second of `count` workers, from when the first turn may begin."""
     with tempfile.TemporaryDirectory() as made, NatsServer(Path(made) / "broker") as broker:
         options = ("--turns", str(AT_ONCE // count))
         with Workers(Path(made), broker, DONE, options) as workers, RawNats(broker.port) as raw:
@@ -105,7 +106,7 @@ def queued(count: int) -> float:
 
 
 def submitted() -> float:
-    """Milliseconds from a request to its first event."""
+    """Returns the milliseconds from a request to its first event."""
     with (
         tempfile.TemporaryDirectory() as made,
         NatsServer(Path(made) / "broker") as broker,

@@ -1,7 +1,7 @@
 """How often the risk of a command line is wrong, over the labelled lines of `tests/cases/risk`: rates by half and kind.
 
-Of the half to learn from, `--lines` prints those that are wrong. The held half, a collection of its own, is measured
-with `--held`, when work on the rules has ended; its lines are counted and never printed.
+For the half that is used for tuning, `--lines` prints the wrong ones. The held half, a collection of its own, is
+measured with `--held` when work on the rules has ended; its lines are counted and never printed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def rates(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
-    """What is counted → how many lines, and how many of them are wrong."""
+    """Returns by name how many lines are counted, and how many of them are wrong."""
     kinds = {case.kind for case in cases} - {HARMLESS}
     harmless = [case for case in cases if case.kind == HARMLESS]
     harmful = [case for case in cases if case.kind != HARMLESS]
@@ -47,7 +47,7 @@ def rates(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
 
 
 def local_rates(cases: Sequence[Case]) -> dict[str, dict[str, int]]:
-    """What only reads this machine and is not low, and what acts and is."""
+    """Counts lines that only read this machine and are not rated low, and lines that act and are rated low."""
     return {
         "local and reading, not low": count([case.wrong for case in cases if case.kind == LOCAL]),
         "acting, low": count([case.wrong for case in cases if case.kind == ACTING]),

@@ -1,9 +1,10 @@
-"""`true` in the sandbox beside bare bwrap, by turns in one run: read-only, and with a layer that takes writes.
+"""`true` in the sandbox, compared with bare bwrap, alternately in one run: read-only, and with a layer that takes
+writes.
 
-What is timed is the sandbox's `run`, from a command to its output, so the namespaces, the limits, the seccomp profile
-and the certain end. bwrap is given what a person would write for the same view: namespaces of its own without network,
-the file system read-only, fresh /proc, /dev and /tmp. It has no limits, no seccomp profile, and hides nothing. A bare
-spawn is shown beside. Programs are in the page cache on all sides.
+The time is that of the sandbox's `run`, from a command to its output, with namespaces, limits, the seccomp profile and
+the certain end of all processes. bwrap gets what a person would write for the same view: namespaces of its own without
+network, a read-only file system, fresh /proc, /dev and /tmp. It has no limits and no seccomp profile, and hides
+nothing. A bare spawn is shown too. Programs are in the page cache on all sides.
 """
 
 from __future__ import annotations

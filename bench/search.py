@@ -1,7 +1,7 @@
-"""`search_files` beside bare ripgrep, by turns in one run, in a tree of 40,000 files and in one of 100.
+"""`search_files`, compared with bare ripgrep, alternately in one run, in a tree of 40,000 files and in one of 100.
 
-Remit: a call of the tool, timed from its `tool_call` event to its `tool_result`, so through gate, policy, search,
-redaction and two audit records that are on disk. ripgrep: the whole process with `--line-number`, its output read.
+Remit: a call of the tool, timed from its `tool_call` event to its `tool_result`, with gate, policy, search, redaction
+and two audit records that are on disk. ripgrep: the whole process with `--line-number`, whose output is read.
 
 Neither keeps anything between calls; the files are in the system's page cache for both.
 """
@@ -47,7 +47,8 @@ def main() -> None:
 
 
 def grow(root: Path, size: int) -> None:
-    """A repository of source files of 3 KB, twenty a folder; the same number in every size hold what is sought."""
+    """Makes a repository of source files of 3 KB, twenty per folder; in every size the same number have the sought
+    text."""
     seeded = random.Random(size)
     (root / ".git").mkdir(parents=True)
     (root / ".gitignore").write_text("*.log\nbuild/\nnode_modules/\n")
@@ -69,7 +70,7 @@ async def measured(folder: Path, size: int, rounds: int) -> dict:
         for pattern in PATTERNS.values()
     ]
     script = folder / "script.json"
-    # A step for each: calls of one step would run side by side.
+    # One step per call, because calls of one step would run at the same time.
     script.write_text(json.dumps([*({"calls": [select, call]} for call in calls), {"text": "done"}]))
     settings = Settings(workspace, folder / "state", folder / "no-policy.yaml").with_config(
         model={"name": f"script:{script}"}
@@ -91,7 +92,7 @@ async def measured(folder: Path, size: int, rounds: int) -> dict:
 
 
 async def searched(runtime: Runtime, session: str) -> tuple[list[int], list[float]]:
-    """How many matches each of the calls of one turn found, and how many milliseconds it took."""
+    """Returns the number of matches and the milliseconds of each call in one turn."""
     found: list[int] = []
     times: list[float] = []
     begun = 0.0

@@ -1,8 +1,8 @@
-"""A session's file beside a bare append of the same bytes, and how long a long session takes to be taken up again.
+"""A session's file, compared with a bare append of the same bytes, and the time to resume a long session.
 
-The peer writes the same lines with one `os.write` each; neither side waits for the
-disk, and what either has written outlives its process. Ours makes the line too: a record, checked, without secrets, as
-JSON. Files are in the page cache. Run it alone: `python bench/sessions.py [--json]`.
+The peer writes the same lines with one `os.write` each; neither side waits for the disk, and what either has written
+outlives its process. Ours also makes the line: a checked record without secrets, as JSON. Files are in the page cache.
+Run it alone: `python bench/sessions.py [--json]`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ MODEL = ModelConfig(provider="bench", model="bench")
 
 
 def words(number: int) -> str:
-    """A message that no message before resembles."""
+    """Returns a message that resembles no earlier one."""
     return " ".join(f"word{(number * 7919 + n * 104_729) % 99_991}" for n in range(40))
 
 
 def append(path: Path, count: int) -> tuple[list[float], list[float], list[float]]:
-    """Microseconds an event: of the whole, of the file alone, and of a bare append of the same bytes, by turns."""
+    """Returns the microseconds per event of the whole, of the file alone, and of a bare append of the same bytes,
+    alternately."""
     redact = Redactor().redact_json
     recorder = Recorder(SessionFile(path), "bench", "/w", "0", redact)
     recorder.begin("t", MODEL)
@@ -65,7 +66,7 @@ def append(path: Path, count: int) -> tuple[list[float], list[float], list[float
 
 
 def load(path: Path) -> tuple[float, int]:
-    """Seconds until the conversation is there again, and how many messages it has."""
+    """Returns the seconds until the conversation is loaded, and the number of its messages."""
     gc.collect()
     started = time.perf_counter()
     recorder = Recorder(SessionFile(path), "bench", "/w", "0", Redactor().redact_json)
@@ -77,7 +78,7 @@ def load(path: Path) -> tuple[float, int]:
 
 
 def measure() -> dict[str, float]:
-    """All figures."""
+    """Returns all figures."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.jsonl"
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

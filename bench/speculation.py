@@ -1,8 +1,8 @@
-"""A file of 300 lines written again with ten lines changed: with guesses beside without, on the same model.
+"""A file of 300 lines is written again with ten lines changed: with guesses, compared with none, on the same model.
 
-The prompt holds the file with numbered lines, as `read_file` shows it. What the model says is given, token for token:
-the call of `write_file` with the changed file, under the grammar of a step. Both sides go through the engine's own
-generations by turns, from a prompt that is read already; seconds are those of the answer. Nothing is kept between runs.
+The prompt has the file with numbered lines, as `read_file` shows it. The model's answer is given, token for token: the
+call of `write_file` with the changed file, under the grammar of a step. Both sides use the engine's own generations,
+alternately, with a prompt that has been read; the seconds are those of the answer. Nothing is kept between runs.
 """
 # mypy: ignore-errors
 # ruff: noqa: ANN001, ANN201, SLF001
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def files(lines: int, rng: random.Random) -> tuple[str, str]:
-    """A file of small functions, and the same with some lines changed in one word."""
+    """Returns a file of small functions, and the same with one word changed in some lines."""
     made = []
     while len(made) < lines:
         name, first, second = rng.sample(NAMES, 3)
@@ -75,7 +75,7 @@ def files(lines: int, rng: random.Random) -> tuple[str, str]:
 
 
 def compare(model: LanguageModel, before: str, after: str, rounds: int) -> dict[str, float]:
-    """Seconds of both sides, by turns; the texts have to be the same."""
+    """Returns the seconds of both sides, measured alternately; their texts must be the same."""
     shown = "\n".join(f"{number}|{line}" for number, line in enumerate(before.splitlines(), 1))
     prompt = model.encode(f"shop.py (lines 1-{LINES} of {LINES})\n{shown}")
     call = spell_call(COMPACT, "write_file", {"path": "shop.py", "content": after})
@@ -104,7 +104,7 @@ def compare(model: LanguageModel, before: str, after: str, rounds: int) -> dict[
 
 
 def answered(model: LanguageModel, tokens: list[int], guide, most: int, drafter: Drafter | None):
-    """One generation from a prompt that has been read, and what it said."""
+    """Runs one generation from a prompt that has been read, and returns what it wrote."""
     request = Generate(id="1", session_id="s", messages=(), intents={}, max_tokens=most, temperature=0.0)
     said: list[str] = []
 

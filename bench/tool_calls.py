@@ -1,11 +1,12 @@
-"""What one more tool call costs a whole turn, in Remit and in langgraph, by turns in one run: both read another file of
-the same size with each call, and once each call has a step of the model of its own, once one step has all calls.
+"""What one more tool call costs a whole turn, in Remit and in langgraph, alternately in one run: both read another file
+of the same size with each call; once each call has a model step of its own, and once one step has all calls.
 
 Remit: a scripted model, which declares an intent in each step, and the whole dispatcher: policy, permit, redaction and
-two audit records. langgraph: a graph of a fake model and a `ToolNode` with one tool that reads the file. Once as it is,
-with nothing governed, recorded or checkpointed, and once with its SQLite checkpointer, every step on the disk before
-the next one (`durability="sync"`): that one leaves records too. No turn reads a file twice, sessions are new, and the
-operating system has all files. A call costs what a turn of many takes more than one of few, over the calls it has more.
+two audit records. langgraph: a graph of a fake model and a `ToolNode` with one tool that reads the file. It runs once
+plain, with nothing governed, recorded or checkpointed, and once with its SQLite checkpointer, with every step on the
+disk before the next one (`durability="sync"`), so that it leaves records too. No turn reads a file twice, sessions are
+new, and the operating system has all files cached. The cost of a call is the extra time of a turn of many calls over
+one of few, divided by the number of extra calls.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
 
-FEW, MANY = 5, 30  # a step may have 32
+FEW, MANY = 5, 30  # a step may have at most 32
 GOAL = 0.4
 Times = tuple[float, float]
-"""Microseconds of a turn, and of them the processor's, in all threads."""
+"""Microseconds of a turn by the clock, and of processor time in all threads."""
 
 KINDS: dict[str, Callable[[list[Times]], float]] = {
     "median": lambda turns: median(wall for wall, _ in turns),
@@ -65,7 +66,7 @@ def main() -> None:
 
 
 async def measured(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
-    """Way → side → microseconds of one more call."""
+    """Returns by way and side the microseconds of one more call."""
     times: dict[tuple[str, str, int], list[Times]] = {}
     async with AsyncExitStack() as stack:
         opened = {}
@@ -74,7 +75,7 @@ async def measured(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
             stack.push_async_callback(runtime.close)
             opened[way, count] = runtime
         connection = stack.enter_context(closing(sqlite3.connect(folder / "c.sqlite", check_same_thread=False)))
-        # A commit is on the disk when it returns.
+        # A commit returns only after it is on the disk.
         connection.execute("PRAGMA synchronous = FULL")
         workspace = folder / f"step-{MANY}" / "workspace"
         graphs = {"plain": graph(workspace), "durable": graph(workspace, SqliteSaver(connection))}
@@ -86,7 +87,7 @@ async def measured(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
                     times.setdefault((way, side, count), []).extend([each] if number >= 0 else [])
     return {
         way: {
-            # The runs are compared and not their differences, which may even be negative.
+            # Compare the statistics of the runs and not single differences, which may even be negative.
             f"{side}_{kind}_us": round((of(times[way, side, MANY]) - of(times[way, side, FEW])) / (MANY - FEW), 1)
             for side in SIDES
             for kind, of in KINDS.items()
@@ -96,7 +97,7 @@ async def measured(folder: Path, rounds: int) -> dict[str, dict[str, float]]:
 
 
 async def turns(folder: Path, way: str, count: int) -> Runtime:
-    """A runtime whose model makes so many calls in each turn."""
+    """Opens a runtime whose model makes this many calls in each turn."""
     settings = prepared_files(folder, count)
     select = {"name": "select_active_intent", "arguments": {"intent": "READ_FILE"}}
     reads = [{"name": "read_file", "arguments": {"path": name(number)}} for number in range(count)]
@@ -130,7 +131,8 @@ async def governed(runtime: Runtime, session: str, count: int) -> Times:
 
 
 def graph(folder: Path, checkpointer: SqliteSaver | None = None) -> Callable[[int, str], None]:
-    """Runs an agent that makes so many calls, one a step or all in one, in a thread of its own."""
+    """Returns a function that runs an agent with this many calls, one per step or all in one, in a thread of its
+    own."""
 
     @tool
     def read_file(path: str) -> str:

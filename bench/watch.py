@@ -1,9 +1,9 @@
-"""What everyday work costs, in calls of functions: no clock, so that a machine with other work says the same.
+"""What everyday work costs, in calls of functions: without a clock, so that other work on the machine does not matter.
 
 `python bench/watch.py` does each work once to warm up, does it again with other inputs, and counts the functions that
-Python calls meanwhile, its own and those written in C, in all threads of the process. Programs that it starts count
-nothing, nor does what C does between two calls: a regular expression on a long text is one. `--check` compares with
-`watch.json` and fails where a work takes over a tenth more or less; `--write` writes that table. Whoever writes it says
+Python calls meanwhile, its own and those written in C, in all threads of the process. Programs that it starts are not
+counted, nor is the work of C between two calls: a regular expression on a long text is one call. `--check` compares
+with `watch.json` and fails if a work takes over a tenth more or less; `--write` writes that table. If you write it, say
 in the commit what grew or shrank, and why.
 """
 
@@ -51,18 +51,18 @@ from remit_server.workspace.paths.workspace_path import WorkspacePath
 TABLE = Path(__file__).with_suffix(".json")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MOST, MOST_IN_SANDBOX = 0.1, 0.2
-"""A work may take so much more or less than the table says; what waits for a program looks after it more often on a
-busy machine."""
+"""How much more or less than the table a work may take; one that waits for a program checks on it more often on a busy
+machine."""
 IN_SANDBOX = frozenset({"git_status of 300", "run_command, with a yes"})
 FILES, CALLS = 300, 10
 
 Round = Callable[[int], Awaitable[object]]
-"""Does a work once; its number makes the inputs others."""
+"""Does a work once; the number makes its inputs differ from those of other rounds."""
 Work = Callable[[Path], AbstractAsyncContextManager[Round]]
 
 
 class Calls:
-    """Counts calls while it is `on`, in every thread that was started since it was made."""
+    """Counts calls while it is `on`, in every thread that was started after it was made."""
 
     def __init__(self) -> None:
         self.on, self.count = False, 0
@@ -70,7 +70,7 @@ class Calls:
         sys.setprofile(self._note)
 
     async def of(self, work: Round) -> int:
-        """Returns what the second round of a work takes; the first fills what is remembered."""
+        """Returns the calls in the second round of a work; the first round fills the caches."""
         await work(1)
         gc.collect()
         self.count, self.on = 0, True
@@ -108,8 +108,7 @@ async def measure() -> dict[str, int]:
     calls = Calls()
     found: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
-        # A sandbox looks at each place of PATH, below HOME and at what variables name: what a person has there is not
-        # the work.
+        # A sandbox looks at each place of PATH, below HOME and in variables; what a person has there must not count.
         os.environ.clear()
         os.environ |= {"HOME": folder, "PATH": os.defpath, "LANG": "C.UTF-8"}
         for name, work in {**IN_A_TURN, **ALONE}.items():
@@ -121,7 +120,7 @@ async def measure() -> dict[str, int]:
 
 
 def differing(found: Mapping[str, int], kept: Mapping[str, int]) -> list[str]:
-    """Names the works that are new, gone, or take more or less than they may."""
+    """Returns the names of works that are new, gone, or differ by more than they may."""
     return [
         name
         for name in sorted({*found, *kept})
@@ -142,8 +141,8 @@ def table(found: Mapping[str, int], kept: Mapping[str, int]) -> str:
 
 
 def in_a_turn(make: Callable[[int], Mapping[str, Any]], declared: str) -> Work:
-    """A turn of a scripted model that makes a few calls of one tool, in a repository of some hundred files; round `n`
-    of `make` is a call's arguments, with its tool as `tool`."""
+    """A turn of a scripted model that makes a few calls of one tool, in a repository of some hundred files; `make(n)`
+    gives the arguments of call `n`, with its tool as `tool`."""
 
     @asynccontextmanager
     async def work(folder: Path) -> AsyncIterator[Round]:
@@ -211,7 +210,7 @@ IN_A_TURN: Mapping[str, Work] = {
     "git_status of 300": in_a_turn(lambda n: {"tool": "git_status"}, "ANALYZE"),
     "run_command, with a yes": in_a_turn(lambda n: {"tool": "run_command", "command": f"echo {n}"}, "EXECUTE"),
 }
-"""Each ten times in one turn."""
+"""Each works ten times in one turn."""
 
 
 def alone(make: Callable[[Path], Callable[[int], object]]) -> Work:
@@ -351,7 +350,7 @@ STARTS = ("--help", "session list", "policy check", "ask hello", "serve")
 
 
 def count_modules(words: str) -> int:
-    """Returns how many modules a command imports: all that its start is made of."""
+    """Returns the number of modules that a command imports; they are what its start costs."""
     with tempfile.TemporaryDirectory() as folder:
         own = {f"XDG_{name}_HOME": folder for name in ("CONFIG", "STATE", "DATA", "CACHE")}
         command = [sys.executable, "-X", "importtime", "-m", "remit_server.cli.main", *words.split()]

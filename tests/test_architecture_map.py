@@ -1,4 +1,5 @@
-"""The map of ARCHITECTURE.md: short enough to be read, and what it says is absent from a package is absent (DOC-05)."""
+"""The map in ARCHITECTURE.md is short enough to be read, and no package contains what the map says is absent
+(DOC-05)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ CLIENT_IMPORT = r"""(?:from|require|import)\b[ (]*['"]?{}[.'")\s]"""
 
 
 def table() -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    """Each row as the folder of its heading, what stands there, and what is absent from it."""
+    """Yields for each row the folder of its heading, what lies there, and what is absent from it."""
     root = ""
     for line in MAP.splitlines():
         if line.startswith("**"):
@@ -46,11 +47,11 @@ def test_DOC_05_every_package_is_on_the_map_and_says_what_is_absent() -> None:
 
 
 UNMAPPED = {"server/remit_server/demo", "server/remit_server/transports", "governance/remit_governance/policy"}
-"""A sample workspace, which is no code of ours, and folders whose parts are on the map."""
+"""A sample workspace, which is not our code, and folders whose parts are on the map."""
 
 
 def files(root: str, where: str) -> list[Path]:
-    """The source files of a place."""
+    """Returns the source files of a place."""
     place = ROOT / root / where
     found = [place] if place.is_file() else sorted(place.rglob("*"))
     return [
@@ -62,7 +63,7 @@ def files(root: str, where: str) -> list[Path]:
 
 @cache
 def python_names(path: Path) -> frozenset[str]:
-    """What a module imports, wherever in it, and `name()` of what it calls."""
+    """Returns what a module imports, anywhere in it, and `name()` for each function that it calls."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         match node:
@@ -78,7 +79,7 @@ def python_names(path: Path) -> frozenset[str]:
 
 
 def has(path: Path, root: str, name: str) -> bool:
-    """Whether a file imports the module or package, or calls the function."""
+    """Returns whether a file imports the module or package, or calls the function."""
     if path.suffix != ".py":
         return re.search(CLIENT_IMPORT.format(re.escape(name)), path.read_text("utf-8")) is not None
     if "/" in name:
@@ -101,12 +102,12 @@ def test_DOC_05_the_files_that_a_package_tells_are_there(package: Path) -> None:
 
 @cache
 def all_files() -> tuple[str, ...]:
-    """Every file of the packages."""
+    """Returns every file of the packages."""
     return tuple(path.as_posix() for root in ("governance", "server") for path in (ROOT / root).rglob("*.*"))
 
 
 def test_DOC_05_what_is_there_is_found(tmp_path: Path) -> None:
-    """Imports inside functions, of a name from a package, and calls, so that the test above can fail."""
+    """Shows that the test above can fail: imports inside functions, names from a package, and calls are found."""
     module = tmp_path / "a.py"
     module.write_text(
         "def f(x):\n    from remit_server.tools import table\n    import os.path\n    x.write()\n    open('a')\n"

@@ -1,4 +1,5 @@
-"""What the code imports is declared where it is installed: a dependency of a dependency may go, or come with an extra alone."""
+"""Every imported package is a declared dependency: a dependency of a dependency may go, or be installed only with an
+extra."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ ROOT = Path(__file__).parents[1]
 OWN = {"remit_server", "remit_governance"}
 MLX, OTEL = {"dependencies", "mlx"}, {"dependencies", "otel"}
 EXTRAS = {"models/local/host": MLX, "models/local/hub": MLX, "telemetry": OTEL}
-"""Where only an installation with an extra comes."""
+"""Folders whose modules are imported only if an extra is installed."""
 ELSEWHERE = {"pytest", "_typeshed", "pydantic_core"}
-"""The project under test brings pytest; pydantic pins its core to the version it needs."""
+"""The project under test brings pytest; pydantic pins its core to the version that it needs."""
 
 
 def declared() -> dict[str, set[str]]:

@@ -1,4 +1,4 @@
-"""What source and tests cite is written down in docs/design, and what is written there is cited."""
+"""Every clause that source and tests cite is in docs/design, and every clause there is cited."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOLDERS = (
 
 @cache
 def texts() -> dict[str, str]:
-    """The text of each file that may cite, by its path."""
+    """Returns the text of each file that may cite clauses, by its path."""
     paths = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))
     own = (
         path
@@ -77,7 +77,7 @@ TRANSPORTS = ROOT / "server" / "remit_server" / "transports"
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in TRANSPORTS.glob("*/__init__.py")))
 def test_LSP_01_only_the_language_server_speaks_lsp(name: str) -> None:
-    """Of the transports: for everything below them, and for one that another imports, there are import contracts."""
+    """This covers only the transports; import contracts cover everything below them, and imports between transports."""
     imports = re.compile(r"^ *(?:from|import) (?:pygls|lsprotocol)\b", re.MULTILINE)
     speaks = {path.name for path in (TRANSPORTS / name).rglob("*.py") if imports.search(path.read_text("utf-8"))}
     assert bool(speaks) == (name == "lsp")

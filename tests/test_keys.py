@@ -1,4 +1,4 @@
-"""A key means the same on every surface that answers a question by keys: the table of docs/keys.md (APP-16)."""
+"""A key means the same wherever questions are answered by keys: as in the table of docs/keys.md (APP-16)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACTS = {
     "remit-comment": "leave out with words",
     "remit-details": "details",
 }
-"""What Emacs' commands do, in this test's words."""
+"""What Emacs' commands do, in the words of this test."""
 
 
 def in_the_table() -> set[str]:

@@ -1,4 +1,4 @@
-"""Every sentence that tests look for is one that the product says, and is written down once."""
+"""Every sentence that tests look for is one of the product's, and is written down only once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from messages import FILE, SAYS
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = {"sample", "tdd"}
-"""Folders of the demo, whose files are a project of somebody else's."""
+"""Folders of the demo, whose files belong to a sample project."""
 
 
 @cache
 def constants() -> str:
-    """All texts in the source, as the compiler joins them, without docstrings, which it leaves out: nobody is told
-    those."""
+    """Returns all texts in the source, joined as the compiler joins them, without docstrings, which the compiler drops
+    and nobody is shown."""
     files = (path for folder in ("server", "governance") for path in (ROOT / folder).rglob("*.py"))
     sources = ((path, path.read_text("utf-8")) for path in files if not SAMPLES & {*path.parts})
     return "\0".join({text for path, source in sources for text in texts_in(compile(source, path, "exec", optimize=2))})
@@ -35,7 +35,7 @@ def texts_in(constant: object) -> Iterator[str]:
 
 
 def test_each_message_is_one_that_the_product_says() -> None:
-    """Where this fails, the sentence was reworded: write down the new one in tests/messages.yaml."""
+    """If this fails, the sentence was reworded: write the new one into tests/messages.yaml."""
     assert [name for name, text in vars(SAYS).items() if text not in constants()] == []
 
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md: with REMIT_REQUIRE_E2E=1 a skip for a missing program is a failure, and no other skip is."""
+"""CONTRIBUTING.md: with REMIT_REQUIRE_E2E=1 a skip for a missing program is a failure, but no other skip is."""
 
 from __future__ import annotations
 

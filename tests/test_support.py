@@ -1,4 +1,4 @@
-"""What the tests stand on: a table of rows hides no row, and what a run took is kept by file."""
+"""Tests of the tests' own helpers: a failing row hides no other row, and the time of a run is kept per file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rows import rows
 
 
 class Subtests:
-    """Stands in for pytest's: remembers what failed in each, and goes on."""
+    """Replaces pytest's subtests: remembers what failed in each, and goes on."""
 
     def __init__(self) -> None:
         self.failed: dict[str | None, BaseException] = {}

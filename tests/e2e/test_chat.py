@@ -1,4 +1,4 @@
-"""The chat at a real terminal: what it shows, what its keys do, and what it never does (CLI-05 to CLI-07)."""
+"""The chat at a real terminal: what it shows, what its keys do, and what it must never do (CLI-05 to CLI-07)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_CLI_05_a_message_that_waits_stands_above_its_own_answer(chat: Any) -> N
 def test_MOD_27_from_an_empty_home_to_a_first_accepted_change_on_a_served_model(
     remit: CommandLine, first_change: tuple[str, str]
 ) -> None:
-    """Three lines are typed and one key is pressed."""
+    """The person types three lines and presses one key."""
     reference, changed = first_change
     environment = {name: value for name, value in remit.environment.items() if name != "REMIT_MODEL"}
     with ChatScreen(remit.workspace, environment, 24, 80) as terminal:
@@ -100,7 +100,8 @@ def test_CLI_07_a_no_with_words_reaches_the_model_and_is_no_message_to_come_back
 
 
 def hold_down(key: str, terminal: Any, shown: str) -> float:
-    """Sends a key again and again, and twenty times more once `shown` is; the longest time between two, in seconds."""
+    """Sends a key again and again, and twenty times more after `shown` is on the screen; returns the longest pause in
+    seconds."""
     sent, left = [time.monotonic()], 20
     while left:
         assert sent[-1] < sent[0] + PATIENCE_S, f"waited for {shown!r} in vain:\n{terminal.text}"
@@ -115,7 +116,7 @@ def hold_down(key: str, terminal: Any, shown: str) -> float:
 def test_CLI_07_one_key_answers_and_not_too_early(chat: Any, remit: CommandLine, size: tuple[int, int]) -> None:
     with chat(*writes("new.py"), *writes("other.py"), size=size) as terminal:
         terminal.send("write it\r")
-        longest = hold_down("y", terminal, r"allow\? \[y\] once")  # or typed ahead: the question was not there
+        longest = hold_down("y", terminal, r"allow\? \[y\] once")  # earlier keys came before the question
         if longest > 0.2:
             pytest.skip("this machine is too busy to hold a key down")
         assert not (remit.workspace / "new.py").exists()

@@ -1,4 +1,4 @@
-"""The workflow of strict mode at a real terminal, from the request to the commit, by what a person types and reads."""
+"""The workflow of strict mode at a real terminal, from the request to the commit: what a person types and reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shop(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def script() -> dict[str, dict[str, Any]]:
-    """The steps of the demo's scenario, by what they are for."""
+    """Returns the steps of the demo's scenario, by their purpose."""
     names = ("read", "hasty", "plan", "test", "run", "code", "run_all", "commit", "done")
     return dict(zip(names, script_of(Mode.STRICT), strict=True))
 
@@ -40,7 +40,8 @@ def subjects(workspace: Path) -> list[str]:
 
 
 def answer(terminal: ChatScreen, title: str, state: str, key: str = "y") -> None:
-    """Answers a question, below which the state stands while it waits: what the terminal answers by itself is no key."""
+    """Waits for a question with the workflow's state below it, which shows that it waits for a key, and types the
+    key."""
     terminal.until(rf"approval {title}[^§]*allow\?[^\n]*\n\s*strict: {state} ")
     terminal.pump(0.5)
     terminal.send(key)

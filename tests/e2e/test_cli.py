@@ -1,4 +1,4 @@
-"""Every command of `remit`: its exit code, its JSON, and who is asked (CLI-01)."""
+"""Every command of `remit`: its exit code, its JSON, and whom it asks (CLI-01)."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ EVERY = {
     ("session", "redo"): True,
     ("session", "stats"): True,
 }
-"""Each command, and whether it has something to say in JSON."""
+"""Each command, and whether it has the option `--json`."""
 
 EDIT_CART = '{"path": "src/cart.py", "old_text": "total", "new_text": "subtotal", "replace_all": true}'
 EDIT_PRICES = '{"path": "generated/prices.py", "old_text": "total", "new_text": "x", "replace_all": true}'
 
 
 def wrong(done: Done) -> dict[str, Any]:
-    """The error of a `--json` command that did not begin: what, why and fix."""
+    """Returns the error of a `--json` command that could not begin, with what, why and fix."""
     error = done.json["error"]
     assert all(error[part] for part in ("what", "why", "fix"))
     return error
@@ -114,7 +114,7 @@ def test_every_command_has_help_and_json(remit: CommandLine) -> None:
     seen: set[str] = set()
     for words, has_json in EVERY.items():
         done = remit(*words, "--help")
-        if words[0] not in seen:  # as a shell starts it: each command has to import itself all it needs
+        if words[0] not in seen:  # also in a process of its own, because a command must import all it needs
             seen.add(words[0])
             assert remit.from_nothing(*words, "--help") == done
         assert done.code == DONE

@@ -1,4 +1,4 @@
-"""`remit audit`: filters, export, checkpoints, and attacks on a log that a real run has left (AUD-01)."""
+"""`remit audit`: filters, export, checkpoints, and attacks on a log that a real run has written (AUD-01)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EDIT_PRICES = (
 
 @pytest.fixture
 def used(remit: CommandLine) -> CommandLine:
-    """A read, and an edit that a rule denied."""
+    """`remit` after a read, and an edit that a rule denied."""
     assert remit(*READ).code == DONE
     assert remit(*EDIT_PRICES).code != DONE
     return remit
@@ -125,7 +125,7 @@ def test_export_without_a_log_writes_no_file(remit: CommandLine, tmp_path: Path)
 
 
 def test_a_checkpoint_is_made_at_shutdown_and_on_demand(used: CommandLine) -> None:
-    """Each command is a process, and so ends with one."""
+    """Each command is a process of its own, so it makes a checkpoint when it ends."""
     count = len(log(used))
     done = used("audit", "checkpoint", "--json")
     assert done.json == {"made": False, "file": str(checkpoints(used))}
@@ -136,7 +136,7 @@ def test_a_checkpoint_is_made_at_shutdown_and_on_demand(used: CommandLine) -> No
     connection.close()
     checkpoints(used).unlink()
     done = used("audit", "checkpoint", "--json")
-    # What was removed is recorded, and vouched for with the rest.
+    # The removal is recorded, and the new checkpoint covers that record too.
     assert (done.code, done.json["made"], done.json["count"]) == (DONE, True, count)
     assert used("audit", "checkpoint").out.startswith("nothing was recorded since the last checkpoint")
     assert log(used)[-1]["metadata"]["digest"] == done.json["digest"]
@@ -186,7 +186,7 @@ def test_thr_storage_a_start_on_a_recomputed_log_warns_and_goes_on(used: Command
 
 
 def test_thr_storage_a_record_before_the_last_checkpoint_is_changed_in_place(used: CommandLine) -> None:
-    """The next start tells of it, and `why` says so beside what it shows."""
+    """The next start reports it, and `why` mentions it beside what it shows."""
     number = next(record["number"] for record in log(used) if record.get("policy_decision") == "allowed")
     with closing(sqlite3.connect(database(used))) as changed:
         changed.execute(
@@ -202,7 +202,7 @@ def test_thr_storage_a_record_before_the_last_checkpoint_is_changed_in_place(use
 
 
 def test_thr_storage_a_log_that_is_gone_is_told_wherever_it_is_asked_for(used: CommandLine, tmp_path: Path) -> None:
-    """Also where other folders have logs, which are whole."""
+    """Even if other folders have whole logs."""
     own = database(used)
     other = own.parent.with_name("other-0123456789ab")
     shutil.copytree(own.parent, other)
@@ -222,7 +222,7 @@ def test_thr_storage_checkpoint_file_removed_is_a_fault(used: CommandLine) -> No
 
 
 def test_thr_storage_checkpoint_forged_after_a_real_run(used: CommandLine) -> None:
-    """With a key of the attacker's, which is then the one in the file: what the old one signed gives it away."""
+    """The attacker's key replaces the one in the file; what the old key signed shows that it was replaced."""
     (key,) = used.state.rglob("audit-key")
     key.unlink()
     assert used(*READ).code == DONE
@@ -269,7 +269,7 @@ def test_rules_come_from_the_environment(remit: CommandLine) -> None:
 
 
 def test_a_place_where_no_checkpoints_can_be_made_stops_nothing(remit: CommandLine, tmp_path: Path) -> None:
-    """A log that cannot be vouched for is still a log; the person is told once."""
+    """A log without checkpoints is still a log; the person is told once."""
     (tmp_path / "file").write_text("")
     moved = {"REMIT_DATA_DIR": str(tmp_path / "file")}
     done = remit(*READ, **moved)

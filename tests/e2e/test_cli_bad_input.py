@@ -1,4 +1,4 @@
-"""What is missing, broken, read-only, binary or huge: said with what, why and fix, and nothing is left half done."""
+"""Missing, broken, read-only, binary or huge input: the error says what, why and fix, and nothing is left half done."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Every file below `folder` and what it holds."""
+    """Returns the digest of every file below `folder`, by its path."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*")
@@ -35,7 +35,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def complaint(done: Done) -> dict[str, str]:
-    """The three lines on stderr of a command that could not begin."""
+    """Returns the three lines on standard error of a command that could not begin."""
     what, why, fix = done.err.splitlines()
     assert done.code == FAILED
     assert done.out == ""
@@ -44,7 +44,7 @@ def complaint(done: Done) -> dict[str, str]:
 
 
 def refusal(done: Done) -> dict[str, Any]:
-    """The error of the one call of `run-tool --json`."""
+    """Returns the error of the one call of `run-tool --json`."""
     (result,) = done.of("tool_result")
     assert done.code == FAILED
     assert all(result["error"][part] for part in ("what", "why", "fix"))

@@ -1,5 +1,5 @@
-"""What happens around a command, and to it: streams that are closed or full, Ctrl-C at any time, words that were mistyped,
-places that are not what they should be. Nothing hangs, nothing is lost without a word, nobody sees a traceback."""
+"""Mishaps around a command: closed or full streams, Ctrl-C at any time, mistyped words, and places that are not what
+they should be. Nothing hangs, nothing is lost silently, and nobody sees a traceback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def redirected(how: str) -> tuple[str, ...]:
-    """A shell before the command that starts it with its streams so."""
+    """Returns the words of a shell that starts a command with its streams redirected like this."""
     return ("sh", "-c", f'exec "$@" {how}', "sh")
 
 
@@ -134,7 +134,7 @@ def test_CFG_01_check_names_every_mistake(remit: CommandLine) -> None:
 
 
 def test_a_configuration_folder_that_is_a_file_is_not_taken_for_none(remit: CommandLine) -> None:
-    """Whoever named it has rules of their own: the packaged ones would allow what those forbid."""
+    """The person has rules of their own in that folder; the packaged rules might allow what those deny."""
     remit.config.write_text("version: 1\n")
     done = remit(*READ_CART)
     assert (done.code, done.out) == (FAILED, "")

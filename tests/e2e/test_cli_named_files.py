@@ -1,4 +1,4 @@
-"""The built-in model edits the file that was named, by the program itself, where several share the name."""
+"""The built-in model, in the real program, edits the file that was named, though several files have the same name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ capabilities:
 
 @pytest.fixture
 def remit(tmp_path: Path) -> CommandLine:
-    """`remit` in a workspace whose files all hold the same code, under a policy that asks nobody."""
+    """`remit` in a workspace whose files all have the same code, under a policy that asks nobody."""
     for name in SHARED:
         (tmp_path / "shop" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "shop" / name).write_text(CODE)
@@ -32,7 +32,7 @@ def remit(tmp_path: Path) -> CommandLine:
 
 
 def changed(remit: CommandLine) -> dict[str, str]:
-    """The files that are not as they were."""
+    """Returns the files that have changed, with their text."""
     found = {name: (remit.workspace / name).read_text() for name in SHARED}
     return {name: text for name, text in found.items() if text != CODE}
 
@@ -46,7 +46,7 @@ def test_B5_of_files_that_share_a_name_the_named_one_is_edited(path: str, remit:
 
 @pytest.mark.parametrize("place", ["Makefile", "src/c/util.py", "a/util.py", "src/a/util.py and src/b/util.py"])
 def test_B5_where_no_file_or_more_than_one_is_meant_none_is_edited(place: str, remit: CommandLine) -> None:
-    """And it says so, in words and by its exit code."""
+    """The model says so in words, and the exit code is 1."""
     done = remit(f"Use `new_name` instead of `old_name` throughout {place}")
     assert changed(remit) == {}
     assert done.code == 1

@@ -1,5 +1,5 @@
-"""What a person gets where no program isolates: the kernel's own means, and where those are not wanted, what to install
-(BOX-02, BOX-12)."""
+"""What happens if no program can isolate a command: the kernel's own means do, and otherwise the person is told what to
+install (BOX-02, BOX-12)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ INSTALLS = {"debian": "apt install", "ubuntu": "apt install", "fedora": "dnf ins
 
 
 def installed_by() -> str:
-    """How bubblewrap is installed on this machine, as far as this test knows its system."""
+    """Returns the command that installs bubblewrap on this system, or only its name if the test does not know the
+    system."""
     system = platform.freedesktop_os_release()
     known = [INSTALLS[each] for each in (system["ID"], *system.get("ID_LIKE", "").split()) if each in INSTALLS]
     return f"`{known[0]} bubblewrap" if known else "bubblewrap"
 
 
 def programs(tmp_path: Path, *broken: str) -> str:
-    """A PATH with these programs, which find no daemon, and without any other."""
+    """Returns a PATH with nothing but these programs, each of which fails as if its daemon were missing."""
     there = tmp_path / "bin"
     there.mkdir()
     for name in broken:
@@ -35,7 +36,7 @@ def programs(tmp_path: Path, *broken: str) -> str:
 
 @pytest.mark.parametrize("broken", [(), ("docker",), ("podman", "docker"), ("bwrap", "unshare")])
 def test_BOX_12_where_no_program_isolates_the_kernel_does(tmp_path: Path, broken: tuple[str, ...]) -> None:
-    """Where docker(1) was there and its daemon was not, or bwrap could make no namespace, no command ran at all."""
+    """A docker(1) without its daemon, or a bwrap without namespaces, used to prevent every command."""
     (tmp_path / "shop").mkdir()
     remit = CommandLine.alone(tmp_path / "shop", tmp_path)
     path = programs(tmp_path, *broken)

@@ -1,4 +1,5 @@
-"""CLI-17: what another program pipes in is sent, and no pipe that stays open holds a prompt up."""
+"""CLI-17: text that another program pipes in is sent to the model, and a pipe that stays open does not block a
+prompt."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def told(remit: CommandLine, tmp_path: Path, *words: str, stdin: str) -> str:
-    """What the model was asked."""
+    """Runs `remit` with this standard input, and returns the message that the model got."""
     script, record = tmp_path / "script.json", tmp_path / "record.jsonl"
     script.write_text(json.dumps([{"text": "done"}]))
     done = remit(*words, "--model", f"script:{script}", "--record", str(record), stdin=stdin)

@@ -33,7 +33,7 @@ FROZEN = READS + RULE % ("frozen", "policy.update", "deny")
 
 @pytest.fixture
 def used(remit: CommandLine) -> CommandLine:
-    """A read, and one that a rule denied."""
+    """`remit` after a read, and a read that a rule denied."""
     assert remit(*READ).code == DONE
     assert remit(*ENV).code == DENIED
     return remit
@@ -165,7 +165,7 @@ def test_without_a_terminal_nobody_is_asked_and_nothing_changes(used: CommandLin
 
 
 def test_a_phrase_is_void_once_what_it_was_for_has_changed(used: CommandLine) -> None:
-    """THR-approvals: what was confirmed is what happens."""
+    """THR-approvals: only what was confirmed is done."""
     file = mine(used, READS)
     new_file = new(used, NO_READS)
     confirmed = phrase(used, new_file)
@@ -174,7 +174,7 @@ def test_a_phrase_is_void_once_what_it_was_for_has_changed(used: CommandLine) ->
         target.write_text(text)
         assert used("policy", "update", new_file, "--confirm", confirmed).code == DENIED
         target.write_text(before)
-    assert used(*READ).code == DONE  # one more call that would break
+    assert used(*READ).code == DONE  # one more recorded call that the new policy would deny
     assert used("policy", "update", new_file, "--confirm", confirmed).code == DENIED
     assert file.read_text() == READS
 
@@ -260,11 +260,12 @@ def test_above_five_breaking_changes_a_yes_is_not_enough(used: CommandLine) -> N
     assert (code, file.read_text()) == (DONE, NO_READS)
 
 
-@pytest.mark.timeout(900)  # some two hundred runs that are killed where each is wanted
+@pytest.mark.timeout(900)  # about two hundred runs, each killed at another step
 def test_thr_storage_kill_policy_update_at_every_step(
     used: CommandLine, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """THR-storage-kill, THR-storage-kill-policy-update: the old file or the new one whole, and after the next run nothing beside it."""
+    """THR-storage-kill, THR-storage-kill-policy-update: the policy file is the old or the new one, whole, and after the
+    next run no temporary file is left beside it."""
     root = used.workspace.parent
     for name, value in used.environment.items():
         monkeypatch.setenv(name, value)
@@ -282,9 +283,9 @@ def test_thr_storage_kill_policy_update_at_every_step(
                 break
             assert report.ended == "killed"
             outcomes.append(file.read_text())
-            # The log's own thread takes steps meanwhile, so that the same step is not always the same moment. Each run by
-            # itself: the file is the old one up to the call that puts the new one in its place, and the new one after it,
-            # and what the log says was so.
+            # The log's thread takes steps too, so a step number is not always the same moment. Judge each run by
+            # itself: the file is the old one before the call that renames the new one into place, and the new one after
+            # it; and the log says the same.
             placed = "rename" in report.made
             assert outcomes[-1] == (NO_READS if placed else READS), report
             told = told_by_sessions(used)
@@ -299,13 +300,13 @@ def test_thr_storage_kill_policy_update_at_every_step(
     assert set(outcomes) == {READS, NO_READS}
     assert left
     assert used("audit", "verify").code == DONE
-    used(*READ)  # whoever opens the log next says so of what nobody heard the end of
+    used(*READ)  # the next process that opens the log records the updates whose end is unknown
     ended = set(told_by_sessions(used).values())
     assert ended == {("begun", "done"), ("begun", "interrupted"), ("refused",)}
 
 
 def told_by_sessions(remit: CommandLine) -> dict[str, tuple[str, ...]]:
-    """What the log says of each update, by the session that made it."""
+    """Returns what the log says of each update, by the session that made it."""
     (database,) = remit.state.rglob("audit.sqlite3")
     found: dict[str, tuple[str, ...]] = {}
     for record in query_audit(database):
@@ -391,7 +392,7 @@ def test_why_tells_who_answered(remit: CommandLine) -> None:
 def test_why_names_what_it_cannot_find(used: CommandLine) -> None:
     client = start_server(used.environment)
     client.initialize(used.workspace)
-    for session in ("a", "b"):  # a turn's id is a session's own
+    for session in ("a", "b"):  # a turn's id is unique only within its session
         client.result(client.run("1", own("read_file", path="a.py"), session=session))
     client.exit()
     several = used("audit", "why", "1-own-0")
@@ -461,7 +462,7 @@ def test_POL_20_show_lists_scopes_of_work_items_and_what_policy_says_besides_rul
 
 
 def test_POL_20_a_replay_holds_the_scopes_of_work_items_too(used: CommandLine) -> None:
-    """Without them, what a scope had denied seemed to be allowed by any new text."""
+    """Without the scopes, a new policy seemed to allow what a scope had denied."""
     items = used.workspace / ".orchestration/active_intents.yaml"
     items.parent.mkdir()
     items.write_text(ITEMS)

@@ -1,4 +1,4 @@
-"""`programs.yaml`, the person's and a project's, and `remit policy programs`, through the real program (CMD-10)."""
+"""`programs.yaml` of the person and of a project, and `remit policy programs`, through the real program (CMD-10)."""
 
 from __future__ import annotations
 

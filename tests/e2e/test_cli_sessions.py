@@ -1,4 +1,4 @@
-"""Sessions from the terminal: taken up again, forked, searched, exported, undone (SES-04, SES-05)."""
+"""Sessions in the terminal: resumed, forked, searched, exported, undone (SES-04, SES-05)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_SES_04_a_fork_goes_its_own_way(remit: CommandLine, script: str) -> None
     titles = {each["name"]: each["turns"] for each in remit("session", "list", "--json").lines}
     assert titles == {"other": 2, None: 1}
     assert "I wrote" not in remit("session", "show", "other").out.split("go on")[0]
-    # What the first session changed can be taken back in its copy too.
+    # A change of the first session can be undone in its fork too.
     assert remit("session", "undo", "other", "--approve", "session").code == DONE
     assert not (remit.workspace / "new.py").exists()
     assert remit("session", "delete", "other").code == DONE

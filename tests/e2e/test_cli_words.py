@@ -1,4 +1,4 @@
-"""What is not understood is said, and never taken for something else: options, commands, one word alone
+"""Options, commands and single words that are not understood are reported, and never taken for something else
 (CLI-01)."""
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ USAGE = 2
 
 
 def test_an_option_is_taken_by_its_whole_name_only(remit: CommandLine) -> None:
-    """`--mode explore` asked a model named `explore`, before it was an option; so would every other beginning of one."""
+    """Before `--mode` was an option, `--mode explore` asked a model named `explore`; an abbreviation must not do so
+    again."""
     done = remit("--mod", "explore", "rename total to amount")
     assert done.code == USAGE
     assert "unrecognized arguments: --mod" in done.err
@@ -34,7 +35,7 @@ def test_an_option_is_taken_by_its_whole_name_only(remit: CommandLine) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_parser_completes_options(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every command and of each of its subcommands."""
+    """Holds for every command and each of its subcommands."""
     made: list[argparse.ArgumentParser] = []
     init = WholeWords.__init__
     monkeypatch.setattr(WholeWords, "__init__", lambda self, **how: (made.append(self), init(self, **how))[1])
@@ -112,7 +113,7 @@ def test_serve_takes_one_transport(remit: CommandLine) -> None:
 
 
 def test_the_value_of_an_option_is_no_command() -> None:
-    """`--approve session` named a command once."""
+    """In an earlier version `--approve session` was taken for the command `session`."""
     parser = WholeWords()
     ask.add_arguments(parser)
     flags = {name for each in parser._actions if each.nargs == 0 for name in each.option_strings}

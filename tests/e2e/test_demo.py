@@ -1,4 +1,5 @@
-"""`remit demo`: the main job for real, on the built-in model, through the language server (README, Try it)."""
+"""`remit demo`: the main job with the real parts, on the built-in model, through the language server (README, Try
+it)."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """`remit demo --json`, as a script runs it."""
+    """Runs `remit demo --json`, as a script does."""
     remit = CommandLine.alone(tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("own"))
     done = remit("demo", "--json")
     return Demo(remit, done, Path(done.lines[0]["workspace"]))
@@ -38,7 +39,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """`remit demo --keep shop`, with nobody at the terminal."""
+    """Runs `remit demo --keep shop` without a terminal."""
     remit = CommandLine.alone(tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("own"))
     return Demo(remit, remit("demo", "--keep", "shop"), remit.workspace / "shop")
 
@@ -78,7 +79,7 @@ def test_in_every_step_the_intent_comes_before_any_call(demo: Demo) -> None:
 
 
 def test_it_shows_five_skills_of_the_model(demo: Demo) -> None:
-    """It finds a name, renames one, sets a value, runs a command, and stops where it is refused."""
+    """The model finds a name, renames one, sets a value, runs a command, and stops where it is refused."""
     said = "".join(event["text"] for event in demo.done.of("token_delta"))
     for answer in (
         "It is defined in src/cart.py, line 15.",
@@ -138,7 +139,7 @@ def test_one_byte_flipped_in_the_database_is_found_and_its_record_named(
 ) -> None:
     (database,) = demo.remit.state.rglob("audit.sqlite3")
     number, text = record_at(database, place, column)
-    # The workspace's own database is damaged in its place, and mended for the next test.
+    # Damage the workspace's own database, and restore it for the next test.
     sound = shutil.copy(database, tmp_path)
     try:
         data = bytearray(database.read_bytes())
@@ -155,7 +156,7 @@ def test_one_byte_flipped_in_the_database_is_found_and_its_record_named(
 
 
 def record_at(database: Path, place: str, column: str) -> tuple[int, bytes]:
-    """A record's number, and one of its texts as the file holds it."""
+    """Returns a record's number, and the text of one of its columns as the file holds it."""
     connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
     rows = connection.execute(f"SELECT number, {column} FROM records ORDER BY number").fetchall()
     connection.close()
@@ -195,7 +196,7 @@ def test_in_a_terminal_it_asks_and_a_no_leaves_the_file_as_it_is(tmp_path: Path)
         assert "+    subtotal = 0.0" in terminal.screen
         assert SAYS.answers_yes_itself not in terminal.screen
         terminal.type("n\n")
-        # What is typed before a question was drawn is no answer to it.
+        # What is typed before a question is drawn does not answer it.
         terminal.wait_for(QUESTION, 2)
         assert "+DIGITS = 3" in terminal.screen
         terminal.type("n\n")
@@ -230,7 +231,7 @@ def test_without_a_sandbox_it_skips_the_command_and_says_so(tmp_path: Path, json
 def test_FLW_06_the_scenario_tdd_goes_from_the_request_to_the_commit(
     tmp_path_factory: pytest.TempPathFactory, mode: str
 ) -> None:
-    """Server, sandbox, runner, git and audit are real; the model follows a script."""
+    """Server, sandbox, test runner, git and audit log are real; the model follows a script."""
     remit = CommandLine.alone(tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("own"))
     done = remit("demo", "--scenario", "tdd", "--mode", mode, "--keep", "shop", "--json")
     assert done.code == DONE, done.out + done.err

@@ -1,4 +1,4 @@
-"""The documentation's site as a reader without a network has it, in a real browser (DOC-01)."""
+"""The site of the documentation in a real browser that has no network (DOC-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Emacs package in a real Emacs, installed as its page says, driven by keys (EMA-01)."""
+"""The Emacs package in a real Emacs, installed as its page says, and used by keys (EMA-01)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def changed(*numbers: int) -> str:
 
 @pytest.fixture(scope="module")
 def home(emacs: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A person's home, with the package and what installing it said."""
+    """A person's home with the package installed; the file `installed` has what the installation printed."""
     made = tmp_path_factory.mktemp("home")
     done = subprocess.run(
         [emacs, "-q", "--batch", "-f", "package-initialize", "--eval", INSTALL],
@@ -62,13 +62,13 @@ def start(emacs: str, home: Path, remit: CommandLine, tmp_path: Path) -> Iterato
 
 @pytest.fixture
 def three(script: Callable[..., str]) -> str:
-    """A model that changes three places of a file."""
+    """Returns a model that changes three places of a file."""
     step = {"calls": [intent("CODE"), call("write_file", path="b.txt", content=changed(2, 20, 37))]}
     return script(step, {"text": "Two are new.\nThe third is not."})
 
 
 def drawn(editor: Emacs) -> list[str]:
-    """What is drawn in b.txt that is not in its text, from its beginning."""
+    """Returns what is drawn in b.txt beside its text, in order."""
     shown = "(concat (overlay-get each 'before-string) (overlay-get each 'after-string))"
     ours = "(seq-filter (lambda (each) (overlay-get each 'remit-part)) (overlays-in (point-min) (point-max)))"
     first = "(lambda (one other) (< (overlay-start one) (overlay-start other)))"
@@ -81,7 +81,7 @@ def current(editor: Emacs) -> str:
 
 
 def told_to_the_model(remit: CommandLine) -> list[str]:
-    """What the model was told of its calls, as the session keeps it."""
+    """Returns the results that the model got of its calls, as the session keeps them."""
     records = [json.loads(line) for path in remit.state.rglob("*.jsonl") for line in path.read_text().splitlines()]
     return [record["output"] for record in records if record.get("type") == "tool_result"]
 
@@ -160,7 +160,7 @@ def test_EMA_03_lines_of_the_chat_and_tasks_at_the_cursor(start: Start, script: 
     editor.until("the minibuffer", lambda: editor.minibuffer == "")
     editor.type("see @src/c\t")
     editor.until("the completion", lambda: editor.minibuffer == "see @src/cart.py")
-    editor.type("\x1b\x1b\x1b")  # C-g would end whatever Emacs does just then, which may be our own question to it
+    editor.type("\x1b\x1b\x1b")  # C-g would interrupt whatever Emacs does just then, perhaps the test's own question
     editor.until("it is left", lambda: editor.minibuffer is None)
     many = '(let ((inhibit-read-only t)) (insert (apply (quote concat) (make-list 11000 "a line\\n"))) nil)'
     editor.eval(f"(with-current-buffer (cdr (remit--here)) {many})")
@@ -173,7 +173,7 @@ def test_EMA_03_lines_of_the_chat_and_tasks_at_the_cursor(start: Start, script: 
     editor.until("the answer", lambda: "It adds." in editor.chat)
     assert "❯ explain total in src/cart.py" in editor.chat
     editor.ended()
-    editor.type("\x1b<\x00\x05")  # the first line is marked
+    editor.type("\x1b<\x00\x05")  # marks the first line
     editor.run("remit-edit", "make it clearer")
     editor.until("the answer", lambda: "Simpler now." in editor.chat)
     assert "❯ make it clearer (lines 1-1 of src/cart.py)" in editor.chat

@@ -1,4 +1,4 @@
-"""A real Emacs with eglot alone, which knows nothing of Remit: questions in the minibuffer, answers as messages (LSP-05)."""
+"""A real Emacs with eglot but without Remit's package: questions in the minibuffer, answers as messages (LSP-05)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONG = "".join(f"line {number:03d} of a file\n" for number in range(300))
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(240)]
 
-# Changes are told when Emacs is next idle for so long: never, unless the test has it done.
+# Emacs sends changes when it has been idle for this many seconds, so never, unless the test triggers it.
 CONFIGURED = """(progn (require 'eglot)
   (setq eglot-send-changes-idle-time 3600 eglot-confirm-server-initiated-edits nil)
   (add-to-list 'eglot-server-programs '(python-mode . ("remit" "serve"))) nil)"""
@@ -55,7 +55,7 @@ def test_LSP_05_eglot_alone_is_asked_whole_and_an_edit_that_it_tells_late_is_not
     assert (remit.workspace / "long.txt").read_text() == LONG
     editor.type("\r")
     editor.until("it is not known", lambda: "it is not known whether" in editor.told)
-    # What an idle moment would do.
+    # Do what eglot does when Emacs is idle.
     editor.eval('(with-current-buffer "cart.py" (eglot--signal-textDocument/didChange) nil)')
     editor.until("it is known", lambda: "has arrived after all" in editor.told)
     assert editor.text_of("cart.py") == before.replace("total", "subtotal")

@@ -1,4 +1,4 @@
-"""Programs that were written for the seed's server, and the one that the guide shows, work with `remit gateway`."""
+"""Programs that were written for the seed's server, and the example of the guide, work with `remit gateway`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_client_written_from_the_seed_alone_works_unchanged() -> None:
 
 
 def test_the_guide_shows_what_the_gateway_answers() -> None:
-    """Lines with `>` are sent and those with `<` come back; what a model says may be other words of the same type."""
+    """Lines with `>` are sent, and lines with `<` are the answers; the model's text may differ from the guide's."""
     (transcript,) = re.findall(r"^```text\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     lines = transcript.splitlines()
     assert len(lines) > 12
@@ -57,6 +57,6 @@ def test_the_guide_shows_what_the_gateway_answers() -> None:
 
 
 def kinds(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer with what the model or chance decides left out."""
+    """Returns the answer with only the types of the values that the model or chance decides."""
     told = {name: type(answer[name]).__name__ for name in ("result", "session_id", "delta") if name in answer}
     return answer | told

@@ -1,4 +1,4 @@
-"""HOK-01: the real agents, as their vendors publish them, ask Remit before they run what a model of ours says."""
+"""HOK-01: real agents, as their vendors publish them, ask Remit before they run what a fake model tells them to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 @dataclass(frozen=True)
 class RealAgent:
-    """How an agent is started for one prompt, which of its tools runs a command, and how it finds its model."""
+    """How to start an agent for one prompt, which of its tools runs a command, and how it finds its model."""
 
     program: str
     words: tuple[str, ...]
@@ -57,7 +57,7 @@ def _copilot(address: str, home: Path) -> Mapping[str, str]:
 SETTINGS = {
     "gemini": '{\n  "security": {"auth": {"selectedType": "gemini-api-key"}},\n  "privacy": {"usageStatisticsEnabled": false}\n}\n'
 }
-"""What an agent's own file has before Remit's entries come into it."""
+"""What an agent's own settings file contains before Remit adds its entries."""
 AGENTS = {
     "claude-code": RealAgent(
         CLAUDE_CODE,
@@ -90,7 +90,7 @@ AGENTS = {
 
 
 def run_agent(name: str, hooked: Hooked, home: Path, commands: tuple[str, ...]) -> str:
-    """Has the agent run these commands; returns the last that its model was told."""
+    """Makes the agent run these commands; returns the last result that its model got."""
     agent = AGENTS[name]
     calls = [(agent.tool, {agent.argument: command}) for command in commands]
     with FakeVendor(agent.wire, calls) as model:
@@ -115,7 +115,7 @@ def run_agent(name: str, hooked: Hooked, home: Path, commands: tuple[str, ...]) 
 
 
 def trust_hooks(hooked: Hooked, home: Path) -> None:
-    """HOK-10: trusts the new hooks as Codex itself knows them, which is what its person does in its own screen."""
+    """HOK-10: trusts the new hooks through Codex's own interface, as the person does in the screen of Codex."""
     assert hooked.remit("hook", "status", "codex", "--json", HOME=str(home)).lines[0]["state"] == "untrusted"
     asked = (
         {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "tests", "version": "1"}}},
@@ -172,7 +172,7 @@ def test_HOK_01_what_is_denied_does_not_run_in_the_real_agent_and_what_is_allowe
     (ran,) = [r for r in calls if r["kind"] == "tool_outcome" and not r.get("deny_reason")]
     assert "a.py" in ran["output_summary"]
 
-    # What was asked about is allowed by name, and runs.
+    # The command that was asked about is now allowed by name, and runs.
     assert hooked.remit("hook", "report", "--allow", "1", "--yes", HOME=str(home)).code == 0
     run_agent(name, hooked, home, ("touch made",))
     assert (hooked.root / "made").exists()

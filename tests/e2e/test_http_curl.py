@@ -1,4 +1,4 @@
-"""TRN-06: curl, which nobody here wrote, runs a turn over HTTP, follows it, and answers its question."""
+"""TRN-06: curl runs a turn over HTTP, follows its events, and answers its question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def curl(door: HttpDoor, path: str, *options: str, body: Any = None) -> str:
-    """What curl prints."""
+    """Runs curl and returns what it prints."""
     program = shutil.which("curl")
     if program is None:
         pytest.skip("there is no curl: apt-get install curl")
@@ -26,7 +26,7 @@ def curl(door: HttpDoor, path: str, *options: str, body: Any = None) -> str:
 
 
 def events_of(streamed: str) -> list[Any]:
-    """The data of server-sent events."""
+    """Returns the data of server-sent events."""
     return [json.loads(line.removeprefix("data: ")) for line in streamed.splitlines() if line.startswith("data: ")]
 
 

@@ -25,7 +25,7 @@ def bash(command: str) -> dict[str, Any]:
 
 
 def hook(door: HttpDoor, agent: str, event: dict[str, Any]) -> None:
-    """What another agent asks in the same folder."""
+    """Runs `remit hook` for an event of another agent in the same folder."""
     text = json.dumps({"session_id": "s1", "cwd": str(door.workspace), **event})
     environment = {**os.environ, **door.environment, "REMIT_HOOK_RESIDENT": "off"}
     subprocess.run([REMIT, "hook", agent], cwd=door.workspace, env=environment, input=text, text=True, check=False)

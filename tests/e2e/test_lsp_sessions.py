@@ -1,4 +1,4 @@
-"""One session in an editor and in the terminal, by turns (SES-02, SES-04, SES-05)."""
+"""One session that is used in an editor and in the terminal in turn (SES-02, SES-04, SES-05)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def command(client: PipeClient, name: str, /, **argument: Any) -> Any:
 
 
 def test_SES_02_a_session_goes_from_editor_to_terminal_and_back(server: RunningServer) -> None:
-    """Begun in the editor, gone on with, forked and undone in the terminal, and seen in the editor again."""
+    """The session begins in the editor, is resumed, forked and undone in the terminal, and is seen in the editor
+    again."""
     server.call("write_file", path="a.py", content="one\n")
     (listed,) = command(server.client, "remit.session.list")
     remit = terminal(server)

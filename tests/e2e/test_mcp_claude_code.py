@@ -1,4 +1,4 @@
-"""TRN-21: the real Claude Code, where it is installed, uses Remit's tools as `claude mcp add` sets them up."""
+"""TRN-21: the real Claude Code, if it is installed, uses Remit's tools after `claude mcp add`."""
 
 from __future__ import annotations
 

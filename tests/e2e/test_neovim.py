@@ -20,7 +20,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 @pytest.fixture
 def ask(nvim: str, remit: CommandLine, tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Open src/cart.py, ask for the rename, choose an answer, save: what the editor saw."""
+    """Returns a function that opens src/cart.py, asks for the rename, chooses an answer and saves; it returns what the
+    editor reported."""
 
     def run(choice: str, model: str) -> dict[str, Any]:
         seen = tmp_path / "report.json"
@@ -65,7 +66,7 @@ def test_a_rename_is_asked_for_allowed_and_saved(
     edits = "Allow all edits this session"
     assert question["titles"] == ["Allow once", SAYS.allow_for_this_session, edits, "More…", "Deny"]
     assert report["before_answer"] == before
-    looked = [] if model == "built-in" else ["read_file"]  # a rule needs not look before a rename
+    looked = [] if model == "built-in" else ["read_file"]  # the built-in model renames without a look at the file
     assert [t["tool"] for t in report["result"]["tool_trace"]] == [*looked, "edit_file"]
     renamed = before.replace("total", "subtotal")
     assert report["buffer"] == renamed

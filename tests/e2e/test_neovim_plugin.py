@@ -1,4 +1,5 @@
-"""The Neovim plugin in the oldest and in a newer Neovim, driven over msgpack-RPC as an editor is by its UI (NVI-01)."""
+"""The Neovim plugin in the oldest supported and in a newer Neovim, which the test controls over msgpack-RPC
+(NVI-01)."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def changed(*numbers: int) -> str:
 
 
 def attach(socket: Path) -> pynvim.Nvim:
-    """Connects to a Neovim that has just been started: its socket is there a moment before it listens."""
+    """Connects to a Neovim that has just been started, whose socket exists a moment before Neovim listens."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -55,7 +56,7 @@ def attach(socket: Path) -> pynvim.Nvim:
 
 
 class Editor:
-    """A Neovim with nothing but the plugin, in the workspace."""
+    """A Neovim in the workspace, with the plugin and nothing else."""
 
     def __init__(self, nvim: str, remit: CommandLine, model: str, home: Path, settings: str, **told: str) -> None:
         homes = {n: str(home / n) for n in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
@@ -125,7 +126,7 @@ class Editor:
 
     @property
     def virtual(self) -> list[str]:
-        """What is drawn in the current buffer that is not in its text."""
+        """What is drawn in the current buffer beside its text."""
         code = """local space = vim.api.nvim_get_namespaces()['remit.review']
         local found = {}
         for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
@@ -136,7 +137,7 @@ class Editor:
 
     @property
     def ghost(self) -> list[str]:
-        """What the model would write, as it is drawn."""
+        """The completion that the model suggests, as it is drawn."""
         code = """local space = vim.api.nvim_get_namespaces()['remit.ghost']
         local found = {}
         for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
@@ -147,7 +148,7 @@ class Editor:
 
     def close(self) -> None:
         if self.process.poll() is None:
-            with suppress(OSError, EOFError):  # it leaves without an answer
+            with suppress(OSError, EOFError):  # Neovim leaves without an answer
                 self.nvim.command("qa!")
             self.process.wait(PATIENCE_S)
             self.nvim.close()
@@ -169,7 +170,7 @@ def start(nvim: str, remit: CommandLine, tmp_path: Path) -> Iterator[Callable[..
 
 @pytest.fixture
 def three(script: Callable[..., str]) -> str:
-    """A model that changes three places of a file."""
+    """Returns a model that changes three places of a file."""
     step = {"calls": [intent("CODE"), call("write_file", path="b.txt", content=changed(2, 20, 37))]}
     return script(step, {"text": "Two are new.\nThe third is not."})
 
@@ -292,7 +293,7 @@ def test_NVI_02_a_no_with_words_reaches_the_model(
 def test_NVI_03_the_lines_of_the_chat_and_their_completion(start: Callable[[str], Editor]) -> None:
     editor = start("built-in")
     editor.open("src/cart.py")
-    # A server that is still busy with its start is not waited for long while somebody types.
+    # Completion does not wait long for a server that is still starting, so try again.
     wanted = ["/status", "/stats"]
     editor.until("the lines", lambda: editor.nvim.funcs.getcompletion("Remit /sta", "cmdline") == wanted)
     assert editor.nvim.funcs.getcompletion("Remit see @src/c", "cmdline") == ["@src/cart.py"]
@@ -415,7 +416,7 @@ def test_MOD_27_a_model_is_chosen_from_the_list_tried_and_kept(
 def test_MOD_27_from_an_empty_home_to_a_first_accepted_change_on_a_served_model(
     start: Callable[..., Editor], remit: CommandLine, first_change: tuple[str, str]
 ) -> None:
-    """Three commands are typed, an address is given, and one key is pressed."""
+    """The person types three commands and an address, and presses one key."""
     reference, changed = first_change
     editor = start("")
     editor.nvim.exec_lua("vim.ui.select = function(items, _, done) done(items[#items], #items) end")
@@ -448,7 +449,7 @@ def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said_and_started_again(
     editor.until("it runs", lambda: editor.lua("return require('remit.turn').running"))
     editor.lua("vim.lsp.stop_client(require('remit.server').client().id, true)")
     editor.until("it is said", lambda: "the server ended" in editor.chat)
-    editor.remit("/status")  # NVI-07: it is started again
+    editor.remit("/status")  # NVI-07: this starts the server again
     editor.until("it runs again", lambda: "it stays on this machine" in editor.chat)
 
 
@@ -558,7 +559,7 @@ def test_NVI_05_checkhealth_says_what_is_missing_and_settings_are_checked(start:
 def test_B11_a_second_folder_is_a_workspace_of_its_own(
     start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine, tmp_path: Path
 ) -> None:
-    """A request that is made in a file of the second folder works there, and leaves the first one alone."""
+    """A request from a file of the second folder works in that folder, and does not touch the first one."""
     second = tmp_path / "second"
     second.mkdir()
     (second / "only.txt").write_text("before\n")

@@ -1,4 +1,4 @@
-"""MOD-11: with no provider chosen nothing of Remit tries to reach anything over a network, by the kernel's own count."""
+"""MOD-11: if no provider is chosen, no part of Remit tries to use a network, as the kernel's counters show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ WATCHED = (
 
 
 def attempts(folder: Path, *words: str) -> tuple[int, dict[str, int]]:
-    """Runs `remit` in a network of its own that leads nowhere; its exit code, and what any process tried to send."""
+    """Runs `remit` in a network namespace that leads nowhere; returns its exit code and how often a process tried to
+    send."""
     home = folder / "home"
     home.mkdir()
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("REMIT_", "HF_"))}
@@ -52,14 +53,14 @@ def counters(lines: list[str]) -> dict[str, int]:
 
 
 def test_MOD_11_without_a_provider_nothing_is_tried_to_be_reached(tmp_path: Path) -> None:
-    """The demo: a language server, the built-in model, edits, a command in its sandbox."""
+    """The demo uses a language server, the built-in model, edits, and a command in its sandbox."""
     code, tried = attempts(tmp_path, "demo")
     assert code == 0
     assert tried == dict.fromkeys(WATCHED, 0)
 
 
 def test_MOD_11_the_kernel_counts_what_is_tried(tmp_path: Path) -> None:
-    """The test above can fail: a provider that was chosen is tried to be reached, and counted."""
+    """Shows that the test above can fail: the attempt to reach a chosen provider is counted."""
     code, tried = attempts(tmp_path, "ask", "--model", "openai:m@http://192.0.2.1:9/v1", "hello")
     assert code != 0
     assert tried["Ip.OutNoRoutes"] > 0

@@ -1,5 +1,5 @@
-"""The plugin `git-tool` by the manifest of its design, word by word, behind which a program of a real Deno answers
-(PLG-01, PLG-04)."""
+"""The plugin `git-tool` with the manifest of its design, word by word, which a program in a real Deno serves (PLG-01,
+PLG-04)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ min_api_version: 1
 
 @pytest.fixture
 def deno(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Deno where its own installer puts it, below a home."""
+    """Deno in the place where its own installer puts it, below a home."""
     need_sandbox()
     if sys.platform != "linux" or shutil.which("npm") is None:
         pytest.skip("there is no Node.js with npm")
@@ -55,7 +55,7 @@ def deno(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     yield program
-    program.unlink()  # of a hundred megabytes: not to be kept with what a test leaves
+    program.unlink()  # it has a hundred megabytes, so do not keep it with the other files of a test
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_PLG_04_the_manifest_of_git_tool_is_a_plugin_that_runs(shop: Path) -> No
     (told,) = remit(shop, "plugin", "list", "--json", "--tag", "vcs").lines
     assert told["state"] == "loaded"
     assert (told["capabilities"], told["tags_refused"]) == (["fs.read", "fs.write", "process.exec"], ["core_plugin"])
-    # Each word of the manifest is one that was told, or decided something.
+    # Each word of the manifest is shown by a command or has had an effect.
     words = yaml.safe_load(MANIFEST)
     assert {key: told[key] for key in ("name", "version", "author", "runtime")} == {
         key: words[key] for key in ("name", "version", "author", "runtime")

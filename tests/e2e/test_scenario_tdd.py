@@ -1,7 +1,8 @@
 """FLW-06: the scenario "add error handling to parse_config", step by step, in each mode.
 
-Server, policy, sandbox, runner, git and audit are real; the model follows the script of `remit demo --scenario tdd`. At every
-event the state, both files and the number of commits are looked at: the server waits for an answer before each write and run.
+Server, policy, sandbox, test runner, git and audit log are real; the model follows the script of
+`remit demo --scenario tdd`. At every event the test looks at the state, both files and the number of commits; that is
+exact, because the server waits for an answer before each write and run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Moment(NamedTuple):
-    """What was so when an event arrived: `files` are those which are no longer as they were committed first."""
+    """The situation when an event arrived; `files` are those that differ from the first commit."""
 
     event: str
     state: str
@@ -88,7 +89,7 @@ EXPLORED = moments(
 )
 EXPECTED = {Mode.STRICT: TESTS_FIRST, Mode.EXPLORE: EXPLORED, Mode.DEBUG: EXPLORED}
 
-# Of a call in its own sandbox: who decided, what it was given and what became of it.
+# The audit records of a call in its own sandbox: the decision and its token, and the end.
 DECIDED = ("approval_required", "approval_resolved", "capability_issued", "tool_intent", "capability_used")
 ENDED = ("capability_ended", "tool_outcome")
 SANDBOX = ("sandbox_created", "sandbox_destroyed")
@@ -104,7 +105,7 @@ RECORDS: dict[str, tuple[str, ...]] = {
 
 
 class Witness:
-    """A story that looks at state and disk at each event, and says yes to every question."""
+    """A story that looks at state and disk at each event, and allows every question."""
 
     def __init__(self, editor: Editor, workspace: Path, mode: Mode) -> None:
         self._editor, self._workspace, self._mode = editor, workspace, mode
@@ -213,7 +214,7 @@ def test_AUD_01_the_commit_is_what_was_approved_and_the_chain_holds(scenario: An
 
 
 def test_DOC_04_the_page_shows_what_the_demo_prints(tmp_path: Path) -> None:
-    """Folders, identities and times apart, which are others each time (DOC-04)."""
+    """Except for folders, identities and times, which differ from run to run (DOC-04)."""
     page = (ROOT / "docs" / "workflow-run.md").read_text(encoding="utf-8")
     shown = page.partition("```text\n")[2].partition("```")[0]
     done = CommandLine.alone(tmp_path, tmp_path)("demo", "--scenario", "tdd")
@@ -222,7 +223,7 @@ def test_DOC_04_the_page_shows_what_the_demo_prints(tmp_path: Path) -> None:
 
 
 def plain(output: str) -> list[str]:
-    """Returns the lines without what is another each time: folders, identities, times."""
+    """Returns the lines with placeholders for what differs from run to run: folders, identities, times."""
     for pattern, instead in (
         (r"\S*/remit/demo/shop|\S*/state/demo/shop", "SHOP"),
         (r"\(\S*/workflow\.yaml", "(workflow.yaml"),

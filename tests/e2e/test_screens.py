@@ -1,4 +1,4 @@
-"""The screens that the documentation shows as text are those of the terminal, Neovim and Emacs (DOC-03, EMA-06)."""
+"""The screens that the documentation shows as text are what the terminal, Neovim and Emacs show (DOC-03, EMA-06)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def shown(number: int) -> list[str]:
-    """The lines of a screen, by its number on the page."""
+    """Returns the lines of a screen, by its number on the page."""
     page = (ROOT / "docs" / "screens.md").read_text()
     return page.split("```text\n")[number].partition("\n```")[0].splitlines()
 
 
 def timeless(lines: list[str]) -> list[str]:
-    """The lines without what differs from time to time, and without empty ones."""
+    """Returns the lines without empty ones, and with placeholders for what differs from run to run."""
     return [re.sub(r"\d+ ms|cli-\w+|running \d+ s", "…", line) for line in lines if line.strip(" ~")]
 
 
@@ -36,7 +36,7 @@ def project(remit: CommandLine) -> CommandLine:
 
 
 def editing(project: CommandLine, home: Path, program: str, *words: str) -> ChatScreen:
-    """An editor with the package of this checkout, nothing of the person's, on the file."""
+    """An editor with the package of this checkout and none of the person's settings, with the file open."""
     homes = {name: str(home / name) for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
     path = {"PATH": f"{REMIT.parent}:{project.environment['PATH']}", "HOME": str(home)}
     environment = {**project.environment, **homes, **path}

@@ -1,5 +1,5 @@
-"""What `remit` with its words does is what it tells: by its exit code, the model's wire, the files and the audit log
-(AGT-15, CLI-01, CLI-09, CLI-17, CLI-18)."""
+"""What `remit` tells about a command is what it did: checked by exit code, the messages to the model, files and audit
+log (AGT-15, CLI-01, CLI-09, CLI-17, CLI-18)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ WRITES = ({"calls": [intent("CODE"), call("write_file", path="new.py", content="
 
 @dataclass(frozen=True)
 class Case:
-    """Words and standard input of a command after `before`, with the steps of its model; then its exit code, what the
-    last message holds and does not hold of what is told to the model, and the files that are new.
+    """The words and standard input of a command that runs after the commands in `before`, and the steps of its model;
+    then what is expected: the exit code, what the last message to the model contains (`sent`) and does not contain
+    (`unsent`), and the new files.
 
-    `sent` None: the model was not asked.
+    If `sent` is None, the model was not asked.
     """
 
     words: Sequence[str]
@@ -105,7 +106,7 @@ def files(folder: Path) -> frozenset[str]:
 
 
 def messages(record: Path) -> list[str]:
-    """What the person said, in each request that the model was sent."""
+    """Returns the person's messages in all requests to the model."""
     lines = record.read_text().splitlines() if record.is_file() else []
     requests = [line["request"] for line in map(json.loads, lines) if line["kind"] == "request"]
     return [each["text"] for request in requests for each in request["messages"] if each["role"] == "user"]

@@ -1,5 +1,5 @@
-"""What VS Code, Neovim and Emacs draw of a turn is what happened: each draws the same turns as they were sent
-(AGT-15, EDI-01, NVI-01, EMA-01)."""
+"""VS Code, Neovim and Emacs draw a turn as it happened: each draws the same recorded turns (AGT-15, EDI-01, NVI-01,
+EMA-01)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 @dataclass(frozen=True)
 class Told:
-    """A turn as it was sent, and what its call left."""
+    """A turn as it was sent, and the files that its call changed."""
 
     name: str
     answer: str
@@ -35,7 +35,7 @@ class Told:
 
     @property
     def result(self) -> dict[str, Any]:
-        """How it ended."""
+        """The result of the turn."""
         return dict(self.events[-1]["result"])
 
     def of(self, kind: str) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ def in_emacs(turns: list[Told], folder: Path) -> list[str]:
 
 
 def drawn_by(folder: Path, command: list[str], turns: list[Told]) -> None:
-    """Has an editor read the turns from the file in TOLD, and write what it draws to that in DRAWN."""
+    """Runs an editor that reads the turns from the file in TOLD, and writes what it draws to the file in DRAWN."""
     (folder / "told.json").write_text(json.dumps([each.events for each in turns]))
     environment = {"TOLD": str(folder / "told.json"), "DRAWN": str(folder / "drawn.json"), "HOME": str(folder)}
     path = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -136,8 +136,8 @@ def drawn_by(folder: Path, command: list[str], turns: list[Told]) -> None:
 
 @dataclass(frozen=True)
 class Words:
-    """How an editor says that a person, or what stands for one, allowed or denied, who that was, and whether it
-    says so where a whole turn changed nothing."""
+    """The words with which an editor says that a call was allowed or denied and by whom, and whether it says so if a
+    whole turn changed nothing."""
 
     allowed: str
     denied: str
@@ -169,7 +169,7 @@ def test_AGT_15_what_an_editor_draws_is_what_happened(turns: list[Told], tmp_pat
 
 
 async def handed_over(folder: Path) -> Told:
-    """A turn whose sub-agent makes a file, and is asked about it."""
+    """Returns a turn whose sub-agent makes a file after a question."""
     made = [intent("CODE"), call("write_file", path="new/b.py", content="b = 1\n")]
     steps = [
         {"calls": [intent("PLAN"), call("delegate", work="make the second file")]},
@@ -195,14 +195,14 @@ def test_AGT_17_what_a_sub_agent_does_is_drawn_apart_and_its_question_says_who_a
     assert summary in text
     assert question["asked_by"] == "make the second file"
     assert text.count("make the second file") >= 1
-    if surface != "VS Code":  # there a row of one is indented: `isOfSubAgent`
+    if surface != "VS Code":  # VS Code indents the row of a sub-agent instead: `isOfSubAgent`
         lines = [line for line in text.splitlines() if line.startswith("┆ ")]
         assert any(summary in line for line in lines)
         assert not any("delegate" in line for line in lines)
 
 
 def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
-    """What has to hold of what is shown, by its name."""
+    """Returns, by name, whether each thing holds that must hold of the drawn text."""
     told, result = text.rpartition(ALL_DONE)[2], turn.result
     resolved = {event["decision"] for event in turn.of("approval_resolved")}
     calls = [event for event in turn.of("tool_result") if event["tool"] != "select_active_intent"]

@@ -1,4 +1,4 @@
-"""docs/tutorial.md as somebody follows it: its commands in one shell, from a copy of the sample, with the built-in model (DOC-02)."""
+"""Follows docs/tutorial.md: its commands in one shell, in a copy of the sample, with the built-in model (DOC-02)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ROOT = Path(__file__).parents[2]
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
 PROMPT = "-- next --"
 ANSWER = re.compile(r" *(?:allow|part \d of \d)\?.*: (\w)")
-"""A question as it is shown, with what the reader types behind it."""
+"""A question as it is shown, with the answer that the reader types after it."""
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model]
 
 
 def typed_and_shown() -> Iterator[tuple[str, list[str]]]:
-    """Each command of the page, and the lines that it shows below."""
+    """Yields each command of the page with the lines that the page shows below it."""
     for block in re.findall(r"^```console\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *shown = part.splitlines()
@@ -31,11 +31,11 @@ def typed_and_shown() -> Iterator[tuple[str, list[str]]]:
 
 @dataclass
 class Reader:
-    """Somebody at a terminal."""
+    """A reader of the tutorial at a terminal."""
 
     home: Path
     numbers: dict[str, str] = field(default_factory=dict)
-    """The numbers of records on the page, and what they are this time."""
+    """The record numbers on the page, and the numbers that they have in this run."""
 
     def __post_init__(self) -> None:
         own = {"HOME": str(self.home), "PS1": PROMPT, "NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"}
@@ -48,7 +48,7 @@ class Reader:
         self.shell.expect_exact(PROMPT)
 
     def type(self, command: str, answers: list[str]) -> list[str]:
-        """The lines that are printed, with every question answered in its turn."""
+        """Types a command, answers each question in turn, and returns the printed lines."""
         for shown, now in self.numbers.items():
             command = re.sub(rf"\b{shown}\b", now, command)
         self.shell.sendline(command)
@@ -61,7 +61,7 @@ class Reader:
         return (printed + self.shell.before).replace("\r", "").splitlines()
 
     def find(self, shown: str, printed: list[str]) -> list[str]:
-        """What was printed after the line that is like this one."""
+        """Returns what was printed after the line that is like `shown`."""
         number, _, rest = shown.partition("  ")
         wanted = ".*".join(map(re.escape, (rest if number.isdecimal() else shown).split("…")))
         for at, line in enumerate(printed):

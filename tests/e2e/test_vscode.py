@@ -41,7 +41,7 @@ def node() -> str:
 
 @pytest.fixture(scope="session")
 def vsix(node: str) -> Path:
-    """The extension, packaged from the sources as they are now."""
+    """Packages the extension from the present sources."""
     for folder in (CLIENT, DRIVER):
         install_packages(folder)
     subprocess.run(["npm", "run", "package"], cwd=CLIENT, check=True)
@@ -49,7 +49,7 @@ def vsix(node: str) -> Path:
 
 
 def drive(script: str, node: str, chromium: str, code_server: Path, vsix: Path) -> None:
-    """Runs one of the drivers; what it says where it fails is the failure."""
+    """Runs one of the drivers; if it fails, its output is the message of the failure."""
     shots = ROOT / ".cache" / "shots"
     environment = os.environ | {
         "REMIT_CODE_SERVER": str(code_server),
@@ -73,7 +73,7 @@ def test_a_rename_is_asked_for_seen_and_applied_and_what_goes_wrong_is_said(
 def test_B11_a_turn_works_in_the_folder_of_the_file_that_is_shown(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
-    """Of two in one window; a new file is made there, too."""
+    """There are two folders in one window, and a new file is made in the right one too."""
     drive("run_folders.mjs", node, chromium, code_server, vsix)
 
 
@@ -108,7 +108,7 @@ def test_APP_09_a_hunk_is_left_out_in_vscode_with_words_that_reach_the_model(
 def test_EDI_09_to_12_from_no_server_to_a_reviewed_change_in_the_editors_own_ways(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
-    """EDI-09, EDI-10, EDI-11 and EDI-12 in one window: each start of an editor takes as long as a story."""
+    """EDI-09, EDI-10, EDI-11 and EDI-12 share one window, because the start of an editor takes as long as a test."""
     drive("run_review.mjs", node, chromium, code_server, vsix)
 
 
@@ -127,7 +127,7 @@ def test_LSP_12_completion_at_the_cursor_and_LSP_13_an_edit_of_its_line_in_vscod
 def test_EDI_05_to_EDI_08_the_chat_stays_fluid_takes_things_along_and_leads_somewhere(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:
-    """Attachments, places, forks, a reload, 5,000 events, a long answer; axe-core in three themes."""
+    """Attachments, places, forks, a reload, 5,000 events, a long answer; axe-core checks three themes."""
     drive("run_panel.mjs", node, chromium, code_server, vsix)
 
 

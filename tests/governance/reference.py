@@ -1,6 +1,6 @@
-"""The policy engine said a second time, as plainly as possible, to compare the real one with (POL-01).
+"""A second implementation of the policy engine, as plain as possible, to compare the real one with (POL-01).
 
-Rules and actions are dictionaries as files and the command line write them; nothing is compiled, indexed or remembered.
+Rules and actions are dictionaries as in files and on the command line; nothing is compiled, indexed or cached.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 EFFECT = {"fs.read": 1, "fs.list": 1, "fs.write": 2, "process.exec": 1}
 COMMAND = {"ls": 1, "git status": 1, "git commit": 2, "pytest": 3, "git push": 4, "rm": 2, "curl": 4}
 SENSITIVE = {"poetry.lock"}
-"""Of the paths that the tests make: what a person looks at each time, since it takes effect by itself (POL-04)."""
+"""The paths in the tests that are reviewed each time, because they take effect by themselves (POL-04)."""
 
 
 def below(pattern: list[str], path: list[str]) -> bool:
-    """A folder means all that is in it; `**` any number of folders, and at the end whatever is below."""
+    """Returns whether the pattern matches; a folder means everything in it, and `**` any number of folders."""
     if not pattern:
         return True
     if pattern[0] == "**":
@@ -70,7 +70,7 @@ def holds(conditions: dict[str, Any], action: dict[str, Any]) -> bool:
 
 
 def reference(rules: list[dict[str, Any]], action: dict[str, Any]) -> tuple[str, set[str]]:
-    """The verdict, and the names of all rules that said it."""
+    """Returns the verdict, and the names of all rules with that verdict."""
     said: dict[str, set[str]] = {"allow": set(), "deny": set(), "require_review": set(), "pass": set()}
     for rule in rules:
         if holds(rule["match"], action) and not any(holds(e, action) for e in rule.get("except", [])):

@@ -1,4 +1,4 @@
-"""Approvals are bound to one action, one time, one answer (APP-01)."""
+"""An approval is bound to one action, one time and one answer (APP-01)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CHANGES: dict[str, Any] = {
 
 
 def test_every_field_is_in_the_digest() -> None:
-    """THR-approvals-script-rewritten: what differs at execution is a new action."""
+    """THR-approvals-script-rewritten: an action that differs when it runs is a new action."""
     assert set(CHANGES) == {f.name for f in dataclasses.fields(ApprovalSubject) if f.init}
     digests = {SUBJECT.digest} | {dataclasses.replace(SUBJECT, **{k: v}).digest for k, v in CHANGES.items()}
     assert len(digests) == len(CHANGES) + 1
@@ -148,7 +148,7 @@ def test_ids_are_unguessable_and_closed_ones_are_forgotten_in_the_end() -> None:
 
 
 class Approvals(RuleBasedStateMachine):
-    """Whatever is done in whatever order: at most one accepted answer an id, in time, and for its digest."""
+    """In whatever order the methods are called, an id has at most one accepted answer, in time and for its digest."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -108,7 +108,7 @@ def test_query_without_a_log(tmp_path: Path) -> None:
 
 
 def flip_a_bit(path: Path, column: str, number: int, at: int) -> None:
-    """Flip one bit of one stored column."""
+    """Flips one bit of one stored column."""
     connection = sqlite3.connect(path)
     (text,) = connection.execute(f"SELECT {column} FROM records WHERE number = ?", (number,)).fetchone()
     data = bytearray(text.encode())
@@ -171,7 +171,7 @@ def test_one_bit_of_any_column_is_found_and_named(
 
 
 def test_a_flipped_byte_of_the_file_never_goes_unseen_where_records_are(tmp_path: Path) -> None:
-    """Every byte of the file in turn (a sample): inside a record's text the record is named, and nothing ever raises."""
+    """A changed byte in a record's text names that record; one elsewhere changes no record unseen, and nothing raises."""
     path = written(tmp_path / "a", 12)
     data = path.read_bytes()
     marks = [(data.index(Entry.of(r.timestamp, r.event).content(r.number)), r) for r in query_audit(path)]
@@ -232,7 +232,7 @@ for i in range(int(sys.argv[2])):
 
 @pytest.mark.slow
 def test_kill_9_leaves_a_chain_that_verifies(tmp_path: Path) -> None:
-    """THR-storage-kill-audit: 20 times, at a random record; what `append` returned from is on disk."""
+    """THR-storage-kill-audit: 20 kills, each at a random record; every record that `append` returned for is on disk."""
     path = tmp_path / "a"
     rng = random.Random(11)
     for _ in range(20):
@@ -272,16 +272,16 @@ def test_threads_share_one_log(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        # Verified while the log is open, from another connection.
+        # Verify while the log is open, from another connection.
         assert verify(tmp_path / "a").count == 80  # type: ignore[union-attr]
 
 
 def test_a_damaged_write_ahead_log_is_found(tmp_path: Path) -> None:
-    """SQLite itself would drop what follows the damage, and the chain would still look whole."""
+    """SQLite itself would drop the records after the damage, and the chain would still look whole."""
     log = AuditLog(tmp_path / "a")
     for event in events(20):
         log.append(event)
-    # What a crash leaves: the database and its log, not checkpointed.
+    # The files after a crash: the database and its write-ahead log, without a checkpoint.
     for name in ("a", "a-wal"):
         shutil.copy(tmp_path / name, tmp_path / f"left{name[1:]}")
     log.close()
@@ -319,7 +319,8 @@ print(log.append(AuditEvent(kind=AuditKind.TOOL_INTENT)).number)
 
 
 def test_a_full_disk_refuses_and_loses_nothing(tmp_path: Path) -> None:
-    """THR-storage-disk-full: the append fails with a reason, the chain is whole, and goes on once there is room."""
+    """THR-storage-disk-full: the append fails with a reason, the chain stays whole, and goes on when there is room
+    again."""
     path = tmp_path / "a"
     run = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True)
     first, last = run.stdout.splitlines()
@@ -383,14 +384,14 @@ EVENTS = st.builds(
 def test_a_record_reads_back_as_written(event: AuditEvent, number: int, timestamp: int) -> None:
     content = Entry.of(timestamp, event).content(number)
     read = read_content(content.decode("utf-8"))
-    if not PAIR.search(content.decode("utf-8")):  # JSON has one way to read two surrogates, and Python two to hold them
+    if not PAIR.search(content.decode("utf-8")):  # two surrogates read one way in JSON, but Python has two forms
         assert read == (number, timestamp, event)
     assert read_content(Entry.of(*read[1:]).content(read[0]).decode("utf-8")) == read
 
 
 @given(EVENTS, st.integers(1, 10**9), st.integers(0, 2**53))
 def test_a_record_is_canonical_json(event: AuditEvent, number: int, timestamp: int) -> None:
-    """The encoder of records, made for speed, says what the one for everything says."""
+    """The fast encoder of records gives the same bytes as the general one."""
     fields = {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
     present = {name: value for name, value in fields.items() if value is not None and value != {}}
     assert Entry.of(timestamp, event).content(number) == canonical(

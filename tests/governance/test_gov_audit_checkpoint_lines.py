@@ -1,4 +1,4 @@
-"""One signed checkpoint is one line, written in one way only (AUD-01)."""
+"""A signed checkpoint is one line, and can be written in only one way (AUD-01)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_checkpoint_is_one_line_that_reads_back() -> None:
 
 
 @given(st.integers(0, 500), st.integers(0, 7))
-@example(154, 5)  # `b` becomes `B`, which is the same hex
+@example(154, 5)  # `b` becomes `B`, which is the same hexadecimal digit
 def test_one_bit_of_a_line_never_passes(at: int, bit: int) -> None:
     line = make(SAID, Signer(KEY)).line
     at %= len(line)

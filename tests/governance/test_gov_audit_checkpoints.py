@@ -1,4 +1,4 @@
-"""Signed checkpoints: what a chain cannot show by itself is found (AUD-01)."""
+"""Signed checkpoints find what a chain cannot show by itself (AUD-01)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEY, OTHER_KEY = bytes(range(32)), bytes(range(1, 33))
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    """40 records, with checkpoints after 20, 31 (the first one's own record among them) and 42."""
+    """A log of 40 records, with checkpoints after 20, 31 (which includes the first one's own record) and 42."""
     kept = Kept(tmp_path / "logs" / "audit.sqlite3")
     for count in (20, 10, 10):
         kept.append(count, checkpoint=True)
@@ -93,7 +93,7 @@ ATTACKS: dict[str, tuple[Callable[[Kept], None], int, str]] = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_thr_storage_whole_chain(name: str, kept: Kept) -> None:
-    """Each leaves a chain that holds by itself."""
+    """After each attack the chain itself still verifies."""
     attack, number, why = ATTACKS[name]
     attack(kept)
     assert isinstance(verify(kept.path), Verified), "this is what checkpoints are for"
@@ -104,7 +104,8 @@ def test_thr_storage_whole_chain(name: str, kept: Kept) -> None:
 
 
 def test_thr_storage_replaced_log_is_not_made_good_by_going_on(kept: Kept) -> None:
-    """A server that goes on in the attacker's log vouches for it, but not for its beginning."""
+    """A server that goes on in the attacker's log signs new records, but that does not vouch for the log's
+    beginning."""
     replaced(kept)
     kept.open()
     kept.maintenance.checkpoint()
@@ -127,7 +128,7 @@ def test_aud_04_a_log_begun_while_a_checkpoint_is_made_is_vouched_for_from_its_b
     kept.log.flush()
     for end in ("", "-wal", "-shm"):
         kept.path.with_name(kept.path.name + end).unlink()
-    # Sealing, in the midst of it, finds the log gone and begins another one.
+    # The checkpoint notices while it seals that the log is gone, and begins another one.
     assert kept.maintenance.checkpoint() is not None
     kept.append(3, checkpoint=True)
     kept.close()
@@ -152,7 +153,7 @@ def lines_of(kept: Kept) -> list[bytes]:
 
 
 def forged(kept: Kept, key: bytes) -> bytes:
-    """The last line, saying what the attacker wants it to."""
+    """Returns the last line with the content that the attacker wants, signed with `key`."""
     said = read_line(lines_of(kept)[-1].strip()).checkpoint
     return make(Checkpoint(said.log, 10, "x", said.started, said.time, said.previous), Signer(key)).line + b"\n"
 
@@ -206,7 +207,7 @@ def test_thr_storage_checkpoint_file(name: str, kept: Kept) -> None:
 
 @pytest.mark.slow
 def test_thr_storage_checkpoint_one_byte(kept: Kept) -> None:
-    """Every byte of the checkpoint file in turn."""
+    """Each byte of the checkpoint file is changed in turn."""
     data = kept.place.data or b""
     evidence = verify(kept.path, frozenset({20, 31, 42})).evidence  # type: ignore[union-attr]
     trusted = kept.notary.trusted()
@@ -233,7 +234,7 @@ def test_without_any_checkpoint_that_is_said(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_made_after_the_file_was_read_is_no_fault(kept: Kept) -> None:
-    """Between reading the file and reading the log, a running server goes on."""
+    """A running server makes a checkpoint between the two reads, that of the file and that of the log."""
     early = kept.place.data
     kept.open()
     kept.append(5, checkpoint=True)
@@ -270,7 +271,7 @@ def test_the_start_looks_at_all_of_a_small_log_and_from_the_last_checkpoint_on_a
 
 
 def test_a_broken_chain_at_the_start_is_recorded_and_blocks_nothing(kept: Kept) -> None:
-    """AUD-04: logged as a warning."""
+    """AUD-04: it is logged as a warning."""
     edit(kept.path, "UPDATE records SET content = content || ' ' WHERE number = 43")
     kept.open()
     kept.maintenance.start()
@@ -326,7 +327,7 @@ def test_a_file_that_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
 
 
 def test_a_log_of_the_first_format_goes_on(tmp_path: Path) -> None:
-    """Format 1 knew no segments: its chain table is replaced, its records and their hashes stay."""
+    """Format 1 had no segments: its chain table is replaced, and its records and their hashes stay."""
     path = written(tmp_path / "a", 5)
     before = [(r.number, r.hash) for r in query_audit(path)]
     (started, count, head), *_ = sqlite3.connect(path).execute("SELECT started, count, head FROM chain").fetchall()
@@ -347,7 +348,7 @@ def test_a_log_of_the_first_format_goes_on(tmp_path: Path) -> None:
     "metadata", [[], "x", 5, {"digest": 5}, {"digest": {"a": "b"}}, {"digest": None}, {"a": [[]]}], ids=str
 )
 def test_thr_storage_recomputed_around_nonsense(metadata: object, kept: Kept) -> None:
-    """A record that nobody of ours wrote gives a finding, never a traceback."""
+    """A record that Remit did not write gives a finding, never a traceback."""
     recompute(kept.path, lambda record: record.update(metadata=metadata) if record["kind"] == "checkpoint" else None)
     assert not kept.examined().good
     with pytest.raises(AuditError, match="cannot be read"):

@@ -1,4 +1,5 @@
-"""AUD-03: a database damaged anywhere is used on, or set aside whole and said; nothing crashes, nothing is lost in silence."""
+"""AUD-03: a database that is damaged anywhere is used on, or set aside whole with a warning; nothing crashes or is lost
+silently."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from messages import SAYS
 
 RECORDS = 60
 LOOSE = "CREATE TABLE other AS SELECT * FROM chain; DROP TABLE chain; ALTER TABLE other RENAME TO chain;"
-"""Has the columns of the start of the chain take anything."""
+"""Makes a copy of the chain's table without constraints, so that its columns accept any value."""
 
 
 def contents(path: Path) -> list[bytes]:
-    """All records as they are stored; none where they cannot be read."""
+    """Returns all records as they are stored, or none if they cannot be read."""
     with closing(sqlite3.connect(path)) as database, suppress(sqlite3.Error):
         database.text_factory = bytes
         return [row[0] for row in database.execute("SELECT content FROM records ORDER BY number")]
@@ -41,7 +42,7 @@ def copied(whole: Kept, folder: Path) -> Path:
 
 
 def damage(path: Path, seed: int) -> None:
-    """Some random bytes at a random offset."""
+    """Writes some random bytes at a random offset."""
     choose = random.Random(seed)
     size = path.stat().st_size
     with path.open("r+b") as file:
@@ -84,7 +85,7 @@ def test_aud_03_two_hundred_random_damages(whole: Kept, tmp_path: Path, batch: i
             assert any(SAYS.was_set_aside in str(each) for each in told), seed
         elif contents(kept.path)[: len(before)] != before:
             assert told, f"seed {seed}: records differ, and nothing says so"
-        # What was recorded before the damage was found lies with the log that was set aside.
+        # Records from before the damage was found are in the log that was set aside.
         there = b"".join([*contents(kept.path), *(path.read_bytes() for path in folder.iterdir())])
         assert b"came-after" in there, f"seed {seed}: what came after the damage is recorded"
 
@@ -99,7 +100,7 @@ def test_aud_03_two_hundred_random_damages(whole: Kept, tmp_path: Path, batch: i
     ],
 )
 def test_aud_03_log_that_takes_no_more_records(whole: Kept, tmp_path: Path, script: str) -> None:
-    """The numbers are out of order, or the start of the chain is none: what goes on is said."""
+    """The numbers are out of order or the start of the chain is invalid; the log goes on with a warning."""
     path = copied(whole, tmp_path)
     with closing(sqlite3.connect(path)) as database:
         database.executescript(script)

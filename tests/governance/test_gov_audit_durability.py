@@ -1,5 +1,5 @@
-"""What may wait and what may not: a power cut loses declared intents and plain reads of half a second at most, never a
-security event; the end of a process loses neither (AUD-01)."""
+"""Which records may wait for the disk: a power cut loses at most half a second of declared intents and plain reads, and
+never a security event; the end of a process loses neither (AUD-01)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def said(path: Path) -> list[str]:
 
 
 def test_of_all_kinds_only_a_declared_intent_and_how_work_goes_on_may_wait() -> None:
-    """AUD-02: none of the kinds that matter."""
+    """AUD-02: no kind that concerns security may wait."""
     assert {kind for kind in AuditKind if may_wait(AuditEvent(kind))} == OPERATIONAL - SECURITY
     assert AuditKind.INTENT_SELECTED in OPERATIONAL
 
@@ -69,7 +69,7 @@ def test_of_calls_only_a_plain_read_may_wait(name: str, kind: AuditKind) -> None
 
 
 class WatchedHead(MemoryHead):
-    """Says when a head is signed, which is after each durable write and never before."""
+    """Reports when a head is signed, which happens after each durable write and never before one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ os._exit(0)
 
 
 def test_thr_storage_a_disk_that_cannot_sync_refuses_what_must_be_durable(tmp_path: Path) -> None:
-    """Only what may wait goes on without it; what else is announced is on the disk."""
+    """Only records that may wait are accepted then; every other accepted record is on the disk."""
     pytest.importorskip("pyseccomp", reason="libseccomp is not here", exc_type=Exception)
     path = tmp_path / "a"
     child = subprocess.run(
@@ -163,7 +163,7 @@ def test_a_record_keeps_the_time_when_it_happened(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_said_is_refused_by_itself(tmp_path: Path) -> None:
-    """And not later, in the middle of others."""
+    """It is refused at once, and not later together with other records."""
     with AuditLog(tmp_path / "a", max_age_s=600) as log:
         with pytest.raises(ValueError, match="JSON"):
             log.write(replace(DECLARED, duration_ms=float("nan")))
@@ -182,7 +182,7 @@ def test_a_closed_log_takes_nothing_more(tmp_path: Path) -> None:
 
 
 def test_thr_storage_disk_full(tmp_path: Path) -> None:
-    """THR-storage-disk-full: what comes is refused, what was recorded stays, nothing is there twice, all in order."""
+    """THR-storage-disk-full: new records are refused; the recorded ones stay, in order and each once."""
     with AuditLog(tmp_path / "a", max_age_s=600) as log:
         log.write(replace(DECLARED, input_summary="before"))
         log._chain._connection.execute("PRAGMA max_page_count = 1")
@@ -239,7 +239,7 @@ os.abort()
 
 
 class Waiting(RuleBasedStateMachine):
-    """The log beside two lists: what is on the disk, and what waits for it."""
+    """The log, compared with two lists: the records on the disk, and those that wait for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -296,7 +296,7 @@ class Waiting(RuleBasedStateMachine):
         self.reached_the_disk()
 
     def copied(self, name: str) -> Path:
-        """The files as another process would find them."""
+        """Returns a copy of the files as another process would find them."""
         after = self.folder / f"{name}{self.written}"
         shutil.rmtree(after, ignore_errors=True)
         after.mkdir()
@@ -307,7 +307,7 @@ class Waiting(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """The end of the process leaves all of it, and whoever comes next goes on from there."""
+        """The end of a process loses no record, and the next process goes on from there."""
         after = self.copied("crash")
         assert said(after / "a") == self.disk + self.waiting
         assert isinstance(verify(after / "a"), Verified)
@@ -318,7 +318,7 @@ class Waiting(RuleBasedStateMachine):
 
     @rule(share=st.floats(0, 1))
     def power_cut(self, share: float) -> None:
-        """The write-ahead log was synced up to a point: what follows may be gone, or any part of it."""
+        """The write-ahead log was synced up to some point; what follows it may be lost completely or in part."""
         after = self.copied("cut")
         wal = after / "a-wal"
         data = wal.read_bytes()
@@ -365,8 +365,8 @@ for number in range(int(sys.argv[2]), 10**9):
 
 @pytest.mark.slow
 def test_thr_storage_kill_while_records_wait(tmp_path: Path) -> None:
-    """THR-storage-kill-audit-buffered: 15 kills. Nothing that was acknowledged is lost or there twice, be it a security
-    event or one that waited; order holds, and so does the chain."""
+    """THR-storage-kill-audit-buffered: 15 kills. No acknowledged record is lost or there twice, whether it is a
+    security event or one that waited; the order and the chain hold."""
     path = tmp_path / "a"
     luck = random.Random(5)
     start = 0

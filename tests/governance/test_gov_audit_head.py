@@ -1,5 +1,4 @@
-"""The signed head: what came after the last checkpoint is vouched for too, and a crash is told from an attack
-(AUD-01)."""
+"""The signed head also vouches for records after the last checkpoint, and tells a crash from an attack (AUD-01)."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ SAID = Head("a" * 32, 3, "b" * 64, 1, 2, 7)
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    """20 records and no checkpoint, by something that has not ended."""
+    """A log of 20 records without a checkpoint, of a server that has not ended."""
     kept = Kept(tmp_path / "logs" / "audit.sqlite3")
     kept.notary.prepare()
     kept.append(20)
@@ -81,7 +80,7 @@ def test_a_cut_under_a_running_server_is_found_by_its_next_record(kept: Kept) ->
 def test_what_a_killed_server_could_not_sign_is_no_fault(kept: Kept) -> None:
     kept.log.append(SERVER)
     kept.log.close()
-    written(kept.path, 1)  # as by a server that is killed between the record and its signature
+    written(kept.path, 1)  # as if the server were killed between the record and its signature
     report = kept.examined()
     assert (report.good, report.until) == (True, 21)
     assert report.notes[1].startswith("record 22: not vouched for yet")
@@ -95,7 +94,8 @@ def test_what_a_killed_server_could_not_sign_is_no_fault(kept: Kept) -> None:
 
 
 def test_what_waited_for_the_disk_when_its_server_was_killed_is_no_trouble(kept: Kept) -> None:
-    """Nothing is signed before the disk has it, so half a second of reads has no signature then."""
+    """A head is signed only after its records are on the disk, so that the last half second of reads has no
+    signature."""
     kept.log.append(SERVER)
     kept.log.close()
     with AuditLog(kept.path) as killed:
@@ -144,12 +144,13 @@ def test_records_from_before_the_key_could_be_had_are_the_servers_own(tmp_path: 
 
 
 def test_AUD_04_a_server_ends_signed_so_that_one_killed_as_it_ended_is_no_forger(kept: Kept) -> None:
-    """A short command ended before its key was there, and was killed before it signed: its own end spoke against it."""
+    """A short command could end before its key was there and be killed before it signed; its own end then looked
+    forged."""
     kept.close()
     kept.open()  # the notary has no key yet
     for kind in (AuditKind.KERNEL_START, AuditKind.KERNEL_SHUTDOWN):
         kept.log.write(AuditEvent(kind, metadata={"server": "s2"}))
-    kept.log.close()  # and no more than that, as by a kill
+    kept.log.close()  # nothing more, as after a kill
     assert kept.examined().good
     kept.open()
     kept.notary.prepare()
@@ -159,7 +160,7 @@ def test_AUD_04_a_server_ends_signed_so_that_one_killed_as_it_ended_is_no_forger
 
 
 class Killed(SystemExit):
-    """The end of a process, at this very place. Of a thread too, and a thread says nothing of it."""
+    """Ends a process or thread at this very place; a thread that raises it prints nothing."""
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # the log's thread may be killed
@@ -168,8 +169,8 @@ class Killed(SystemExit):
 def test_AUD_04_who_is_killed_while_settling_for_a_killed_server_is_no_forger(
     kept: Kept, at: int, started: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed before each of its signatures in turn: after a record, and before what vouches for it."""
-    # A timer's thread would be killed in its place, where half a second passes meanwhile.
+    """The settling server is killed before each of its signatures in turn: after a record and before its signature."""
+    # Otherwise a timer's thread might be killed instead, if half a second passes.
     monkeypatch.setattr(AuditLog, "_wake_later", lambda _: None)
     call = AuditEvent(AuditKind.TOOL_INTENT, session_id="s", turn_id="t", tool_call_id="c")
     for event in (SERVER, call) if started == "signed" else ():
@@ -192,7 +193,7 @@ def test_AUD_04_who_is_killed_while_settling_for_a_killed_server_is_no_forger(
         patched.setattr(Sealer, "seal", sealed_or_killed)
         with suppress(Killed):
             kept.log.settle()
-        with suppress(Killed):  # what is left open would be in the way; it signs nothing more
+        with suppress(Killed):  # an open log would be in the way; it signs nothing more
             kept.log.close()
     kept.open()
     kept.notary.prepare()
@@ -211,7 +212,7 @@ def test_a_log_from_before_there_were_heads_goes_on(tmp_path: Path) -> None:
 
 
 def test_THR_storage_head_one_byte(kept: Kept) -> None:
-    """Every byte of the newer half in turn; the other one says nothing any more."""
+    """Each byte of the newer half of the file is changed in turn; the older half does not count any more."""
     kept.log.close()
     data = kept.heads.data or b""
     result = verify(kept.path, frozenset({19, 20}))
@@ -309,7 +310,8 @@ for i in range(100_000):
 
 @pytest.mark.slow
 def test_THR_storage_kill_9_is_never_taken_for_an_attack(tmp_path: Path) -> None:
-    """20 servers killed at a random record: what they said was written is vouched for, but for the last at most."""
+    """20 servers are killed at a random record; all records that they reported are vouched for, except perhaps the last
+    one."""
     notary = Notary(CheckpointFile(tmp_path / "c"), FileVault(tmp_path / "key"), HeadFile(tmp_path / "head"))
     chance = random.Random(7)
     for number in range(20):
@@ -328,7 +330,7 @@ def test_THR_storage_kill_9_is_never_taken_for_an_attack(tmp_path: Path) -> None
 
 
 def test_an_unknown_place_of_checkpoints_still_has_its_head(tmp_path: Path) -> None:
-    """Both are looked at, whichever is missing."""
+    """Checkpoints and head are both examined, whichever of them is missing."""
     kept = Kept(tmp_path / "logs" / "audit.sqlite3")
     kept.append(3, checkpoint=True)
     kept.close()

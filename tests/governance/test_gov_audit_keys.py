@@ -1,4 +1,4 @@
-"""Where the key that signs checkpoints is kept: the keyring, else a file for its owner alone (AUD-01)."""
+"""Where the key that signs checkpoints is kept: in the keyring, otherwise in a file for its owner alone (AUD-01)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEY = bytes(range(32))
 
 
 class Held(KeyringBackend):
-    """A keyring that works, for as long as the test runs."""
+    """A working keyring that lasts as long as the test."""
 
     priority = 1  # type: ignore[assignment]
 
@@ -44,7 +44,7 @@ class Held(KeyringBackend):
 
 
 class Locked(Held):
-    """A keyring that waits for somebody to unlock it."""
+    """A keyring that waits until somebody unlocks it."""
 
     def __init__(self) -> None:
         super().__init__()

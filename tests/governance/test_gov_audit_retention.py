@@ -1,4 +1,4 @@
-"""Retention: how long and how large a log is kept, what is said when it goes, and when room runs out
+"""Retention: how long a log is kept and how large it may become, and the messages when it is deleted or space runs out
 (AUD-01)."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_thr_storage_deleted_beyond_what_was_recorded(kept: Kept) -> None:
 
 
 def test_thr_storage_start_recomputed_after_deletion(kept: Kept) -> None:
-    """The oldest segment that is left names the last hash of one that is gone; a checkpoint vouches for that."""
+    """The oldest segment left names the last hash of a deleted one; a checkpoint vouches for that hash."""
     kept.now += 89 * DAY
     kept.maintenance.upkeep()
     kept.close()
@@ -69,7 +69,7 @@ def test_thr_storage_start_recomputed_after_deletion(kept: Kept) -> None:
 
 
 def rechain(path: Path, first: dict[str, object]) -> None:
-    """Make the chain whole again over what is left, going on from `first`."""
+    """Makes the chain whole again over the records that are left, beginning with `first`."""
     before, previous = first["before"], first["previous"]
     for file in (*(file for _, file in archives(path)), path):
         with closing(sqlite3.connect(file)) as database, database:

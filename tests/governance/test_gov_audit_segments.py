@@ -1,4 +1,4 @@
-"""Segments: daily rotation with the chain carried over, retention, and warnings about room (AUD-01)."""
+"""Segments: daily rotation with a chain across them, retention, and warnings about disk space (AUD-01)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_each_day_has_a_segment_and_the_chain_goes_on(kept: Kept) -> None:
 
 
 def test_each_segment_ends_with_a_checkpoint(kept: Kept) -> None:
-    """So what is left after the oldest is deleted still hangs on something."""
+    """So a signed checkpoint still vouches for the start of the log after the oldest segment is deleted."""
     assert [line["count"] for line in kept.lines()] == [10, 22, 34]
     records = query_audit(kept.path)
     assert [r.number for r in records if r.event.kind is AuditKind.CHECKPOINT] == [11, 23, 35]
@@ -96,7 +96,7 @@ def test_an_index_finds_what_reading_everything_finds(kept: Kept, wanted: AuditF
 
 @pytest.mark.parametrize("recorded", [True, False])
 def test_thr_storage_an_index_that_hides_a_record_is_found(kept: Kept, *, recorded: bool) -> None:
-    """Also where a crash came before it was recorded which file was closed."""
+    """It is found even after a crash between the closing of a segment and its record in the log."""
     if recorded:
         kept.close()
     else:
@@ -222,7 +222,7 @@ def test_thr_storage_segments(name: str, kept: Kept) -> None:
 
 
 def test_thr_storage_recomputed_segment(kept: Kept) -> None:
-    """THR-storage-recomputed: every segment from the second on, with the chain made whole."""
+    """THR-storage-recomputed: every segment from the second on is recomputed, so that the chain is whole again."""
     kept.log.close()
     recompute(kept.path, lambda record: record.update(tool_name="x") if record["number"] == 15 else None)
     assert isinstance(verify(kept.path), Verified)
@@ -250,7 +250,7 @@ print("closed", flush=True)
 
 @pytest.mark.slow
 def test_thr_storage_kill_in_the_middle_of_closing_a_segment(tmp_path: Path) -> None:
-    """THR-storage-kill-rotation: killed at every statement and every file operation; the log is whole, and goes on."""
+    """THR-storage-kill-rotation: killed at every statement and every file operation, the log is whole and goes on."""
     closed = 0
     for step in range(40):
         path = written(tmp_path / str(step) / "audit.sqlite3", 12)
@@ -274,7 +274,7 @@ def test_thr_storage_kill_in_the_middle_of_closing_a_segment(tmp_path: Path) -> 
 
 
 def test_a_checkpoint_of_a_log_whose_active_segment_is_empty(kept: Kept) -> None:
-    """Another process has closed it since."""
+    """Another process has closed the segment meanwhile."""
     kept.log.close_segment(4)
     assert kept.maintenance.checkpoint() is not None
     kept.close()
@@ -283,7 +283,7 @@ def test_a_checkpoint_of_a_log_whose_active_segment_is_empty(kept: Kept) -> None
 
 
 def test_thr_storage_truncated_segment_is_not_closed(kept: Kept) -> None:
-    """Closing it, or going on in it, would make its end look right."""
+    """If it were closed or continued, its end would look right."""
     kept.log.flush()
     edit(kept.path, "DELETE FROM records WHERE number > 40")
     with pytest.raises(AuditError, match="its end is not the one that was noted"):
@@ -296,7 +296,7 @@ def test_thr_storage_truncated_segment_is_not_closed(kept: Kept) -> None:
 
 
 def test_the_end_is_noted_within_half_a_second(tmp_path: Path) -> None:
-    """By which a removed end is seen even before there is a checkpoint; each append by itself would cost a page more."""
+    """So a removed end is noticed even before there is a checkpoint; a note for each append would cost another page."""
     path = tmp_path / "a"
     with AuditLog(path) as log:
         for event in events(30):
@@ -335,7 +335,7 @@ def test_a_segment_that_cannot_be_closed_leaves_the_log_as_it_was(kept: Kept) ->
     assert isinstance(verify(kept.path), Verified)
 
 
-# the chain, beside the second implementation
+# the chain, compared with the second implementation
 
 TEXT = st.text(max_size=8)
 EVENT = st.builds(
@@ -351,7 +351,7 @@ COLUMNS = ("content", "hash", "number", "before", "previous", "started", "count"
 def test_two_implementations_agree_whatever_is_recorded_and_changed(
     tmp_path_factory: pytest.TempPathFactory, said: list[AuditEvent | None], luck: int, column: str, damaged: bool
 ) -> None:
-    """None closes a segment; then one value of some database is changed, or none."""
+    """None in `said` closes a segment; afterwards one value in some database is changed if `damaged`."""
     path = tmp_path_factory.mktemp("audit") / "a"
     with AuditLog(path) as log:
         for event in said:
@@ -378,7 +378,7 @@ def change(path: Path, luck: int, column: str) -> None:
 
 @pytest.mark.slow
 def test_thr_storage_one_byte_at_every_position(tmp_path: Path) -> None:
-    """THR-storage-audit-one-byte: each byte of each record and of its hash, in the file, in two segments."""
+    """THR-storage-audit-one-byte: each byte of each record and its hash is changed in the file, in two segments."""
     path = written(tmp_path / "a", 3)
     with AuditLog(path) as log:
         log.close_segment(1)

@@ -1,4 +1,4 @@
-"""A call whose process dies between its two records gets the second one later (AUD-01)."""
+"""A call whose process died between its two records gets the second one later (AUD-01)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def event(kind: AuditKind, call: str, turn: str = "1") -> AuditEvent:
 
 
 def began(path: Path) -> subprocess.Popen[bytes]:
-    """A process that has recorded the first half of a call, and lives."""
+    """Starts a process that records the first half of a call and stays alive."""
     child = subprocess.Popen([sys.executable, "-c", BEGINS, str(path)], stdout=subprocess.PIPE)
     assert child.stdout is not None
     assert child.stdout.readline() == b"begun\n"

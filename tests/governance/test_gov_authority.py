@@ -1,4 +1,4 @@
-"""What a sub-agent is left: never more than whoever hands it work has (AGT-16)."""
+"""The authority of a sub-agent: never more than that of the agent that hands it work (AGT-16)."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def met(authority: Authority, *asked: Wanted) -> Authority:
 
 
 def may(authority: Authority, action: Action) -> bool:
-    """What the gate and policy make of it, where policy allows everything."""
+    """Returns whether gate and policy allow the action, under a policy that allows everything."""
     asked = replace(action, within=authority.within, reaches=authority.hosts)
     return action.intent in authority.intents and evaluate(ALLOWS, asked).verdict is Verdict.ALLOW
 
 
 def obviously_may(asked: tuple[Wanted, ...], action: Action) -> bool:
-    """The same read off what was asked for, one after the other, with git's own globs."""
+    """Returns the same, computed from each request in turn with git's own globs."""
     return all(_leaves(each, action) for each in asked) and evaluate(ALLOWS, action).verdict is Verdict.ALLOW
 
 
@@ -103,7 +103,7 @@ def _inside(globs: tuple[str, ...], syscall: str, path: str) -> bool:
         )
     if inside or syscall not in {"fs.read", "fs.list"}:
         return inside
-    # A folder on the way to what is left may be looked at: what is told of it is judged path by path.
+    # A folder on the way to such a path may be listed, because each entry of the list is judged by its own path.
     anchored = [glob.strip("/") for glob in named if "/" in glob.rstrip("/")]
     before = [glob.partition("*")[0].rpartition("/")[0] if "*" in glob else glob for glob in anchored]
     return bool(named) and (path == "." or any(root == path or root.startswith(f"{path}/") for root in before))

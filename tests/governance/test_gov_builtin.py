@@ -80,7 +80,7 @@ def test_protected_paths_are_denied_whatever_allows_them(path: str) -> None:
 
 @rows("path", REVIEWED)
 def test_files_that_take_effect_by_themselves_are_reviewed(path: str) -> None:
-    """THR-config-ci-and-conftest; the review tightens an allow and stands in for none."""
+    """THR-config-ci-and-conftest; the review only tightens an allow, and does not replace one."""
     decision = evaluate(ALLOW_ALL, Action("fs.write", path=path))
     assert decision.verdict is Verdict.REQUIRE_REVIEW
     assert decision.deciding.code == "rule_review_each_time"
@@ -99,7 +99,7 @@ def test_reading_is_the_policys_business(path: str) -> None:
 
 @st.composite
 def spellings(draw: st.DrawFn) -> str:
-    """A protected path with its case, its slashes and its dots changed."""
+    """Draws a protected path with other case, slashes and dots."""
     parts: list[str] = []
     for part in draw(st.sampled_from(DENIED)).split("/"):
         parts += draw(st.lists(st.sampled_from([".", "", "x/.."]), max_size=2))
@@ -126,7 +126,7 @@ def test_no_spelling_gets_around(path: str) -> None:
     ],
 )
 def test_unicode_forms_do_not_get_around(path: str) -> None:
-    """THR-paths-unicode: names that some file systems take for the protected ones."""
+    """THR-paths-unicode: names that some file systems take for protected ones."""
     assert evaluate(ALLOW_ALL, Action("fs.write", path=path)).verdict is Verdict.DENY
 
 

@@ -1,4 +1,4 @@
-"""Capability tokens: minted for what was judged, used by their holder, and no longer than they hold (APP-07)."""
+"""Capability tokens: minted for judged actions, used by their holder, and valid for a limited time (APP-07)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_APP_12_a_part_of_a_token_has_no_more_than_its_parent_had() -> None:
     assert book.use(part.nonce, OTHERS, B, POLICY, 2.0) == "other_action"
     assert book.use(part.nonce, ME, A, POLICY, 2.0) == "other_holder"
     assert book.check(part.nonce, OTHERS, A, POLICY, 30.0) == "expired"
-    # What was handed on is not there twice.
+    # A use that was handed on cannot be used by the parent too.
     assert book.use(parent.nonce, ME, A, POLICY, 2.0) == "used_up"
 
 

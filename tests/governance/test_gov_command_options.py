@@ -1,4 +1,4 @@
-"""The table of options, and the matcher that reads commands by it (CMD-03)."""
+"""The table of options, and the matcher that uses it to read commands (CMD-03)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_what_a_rule_that_stops_means(rule: str, command: str, match: Match) -> 
 
 
 def test_THR_shell_what_a_deny_may_mean_is_asked_about_and_never_allowed_by_it() -> None:
-    """The deny asks where it is not certain; where nothing allows, it remains a deny."""
+    """A deny rule that only may match asks for approval; if no rule allows the command, it stays denied."""
     action = parse_action({"syscall": "process.exec", "command": "cargo ship"})
     asked = evaluate(compile_policy([Source("p", ALLOWED + DENIED % "cargo publish")]), action)
     assert asked.verdict is Verdict.REQUIRE_REVIEW
@@ -204,7 +204,7 @@ def test_a_rule_means_at_least_the_commands_that_begin_with_its_words(command: t
 
 
 def test_THR_shell_thousands_of_words_are_matched_at_once() -> None:
-    """Each may be the subcommand: what is too much to look through is not certain, and it takes no time."""
+    """Each word may be the subcommand; a command with too many of them is uncertain, and is matched fast."""
     for words in ("npm " + "-% publishx " * 3_000, "docker " + "-Z image " * 3_000, "mytool " + "-a push " * 3_000):
         command = tuple(words.split())
         for rule, match in ((("npm", "publish"), NO), (("docker", "push"), NO), (("mytool", "push", "now"), NO)):

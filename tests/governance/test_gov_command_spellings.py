@@ -1,4 +1,5 @@
-"""A rule that stops a command means it in every spelling; a rule that allows one means exactly its words (CMD-03)."""
+"""A rule that denies a command covers every spelling of it; a rule that allows one covers exactly its words
+(CMD-03)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Spellings of denied commands, run for real with programs that only note their words: what does the denied thing was
-denied, by policy and by the person's permissions alike (CMD-03).
+"""Spellings of denied commands, really run with programs that only note their words: a line that did a denied thing
+must have been denied, by policy and by the person's permissions (CMD-03).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from remit_governance.policy.matching.command_match import Match, matches_comman
 from remit_governance.policy.rules import Policy
 from remit_governance.policy.shell.parse import read_script
 
-# Each notes its name and words, in one write, beside itself.
+# Each program appends its name and words, in one write, to the file `log` beside it.
 NOTES = '#!/bin/sh\nprintf \'%s\\0\' "${0##*/}" "$@" \'\n\' >> "${0%/*}/log"\n'
 RUN = """\
 mkdir -p "$1/work/x" && cd "$1/work" && : > zz || exit
@@ -43,7 +43,7 @@ Spelling = tuple[Denial, bool, str]
 
 
 def spellings(count: int, seed: int, folder: Path) -> Iterator[Spelling]:
-    """Lines that do what is denied, and one in five that nearly do."""
+    """Yields lines of which four in five do a denied thing, and the others nearly do."""
     random = Random(seed)
     for _ in range(count):
         denial, does = random.choice(DENIALS), random.random() < 0.8
@@ -51,7 +51,7 @@ def spellings(count: int, seed: int, folder: Path) -> Iterator[Spelling]:
 
 
 def recorded(lines: list[str], folder: Path) -> list[list[list[str]]]:
-    """What each line really started of the programs."""
+    """Runs the lines, and returns the programs that each has really started."""
     for name in ("bin", "lines"):
         (folder / name).mkdir(exist_ok=True)
     for name in PROGRAMS:
@@ -84,7 +84,7 @@ def answered(line: str) -> str:
 
 
 def judge(count: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
-    """How the lines were judged, and each that was judged wrongly with why."""
+    """Returns how the lines were judged, and the wrongly judged ones with the reason."""
     made = list(spellings(count, seed, folder))
     counts: Counter[str] = Counter()
     wrong: list[str] = []
@@ -108,7 +108,7 @@ def judge(count: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]
 
 @pytest.mark.slow
 def test_THR_shell_every_spelling_of_what_is_denied_is_denied(tmp_path: Path) -> None:
-    """1,500 of them; each line runs, and whatever it did of what is denied had been denied, or asked about."""
+    """Each of 1,500 lines is run; if it did a denied thing, it was denied or asked about before."""
     counts, wrong = judge(1_500, 12, tmp_path)
     assert counts["denied thing: deny"] > 700
     assert [each for each in wrong if not each.startswith("falsely")] == []
@@ -116,7 +116,8 @@ def test_THR_shell_every_spelling_of_what_is_denied_is_denied(tmp_path: Path) ->
 
 
 def jumbled(count: int, seed: int) -> tuple[Counter[bool], list[str], list[str]]:
-    """Words in any order: how many calls do something denied, those that the matcher misses, those that it makes up."""
+    """Matches words in random order; returns how many calls do a denied thing, those that the matcher misses, and those
+    that it wrongly takes for one."""
     random = Random(seed)
     counts: Counter[bool] = Counter()
     missed: list[str] = []
@@ -135,7 +136,8 @@ def jumbled(count: int, seed: int) -> tuple[Counter[bool], list[str], list[str]]
 
 @pytest.mark.slow
 def test_THR_shell_no_order_of_words_hides_what_is_denied() -> None:
-    """The matcher against the second one, without a shell: whatever does it is certain to be meant."""
+    """Compares the matcher with a second one, without a shell: each call that does a denied thing is certain to
+    match."""
     counts, missed, _ = jumbled(6_000, 12)
     assert counts[True] > 1_500
     assert missed == []

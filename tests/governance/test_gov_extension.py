@@ -1,4 +1,5 @@
-"""Rules that are programs, the part that runs nothing: their files, what they are asked, what answers mean (EXT-01)."""
+"""Rules that are programs, without running any: their files, the questions they get, the meaning of answers
+(EXT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script writes and is held back is reviewed later; nothing else about it changes (APP-01)."""
+"""A script's writes that are held back are reviewed later; nothing else about its judgement changes (APP-01)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_only_the_review_of_a_write_waits(script: str, runs: str, writes: str, r
     assert held.verdict <= now.verdict
     assert (held.verdict is Verdict.DENY) == (now.verdict is Verdict.DENY)
     if held.verdict is not now.verdict:
-        # Then nothing but writes asked, and each of them is asked about where it is judged by itself.
+        # Then only writes needed approval, and each of them is asked about when it is judged by itself.
         assert now.verdict is Verdict.REQUIRE_REVIEW
         assert runs == "allow"
         assert set(now.rules) <= {"w", "builtin.implicit-code"}

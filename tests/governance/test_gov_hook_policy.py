@@ -1,4 +1,4 @@
-"""HOK-03: the packaged policy for another agent's calls, beside the packaged default."""
+"""HOK-03: the packaged policy for another agent's calls, compared with the packaged default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One spelling for each host, none for what could be read as another (POL-01)."""
+"""Each host has one spelling, and a text that could be read as another host has none (POL-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Governance stands alone: no editor, no model, no server (POL-01)."""
+"""Governance imports no editor, no model and no server (POL-01)."""
 
 from __future__ import annotations
 

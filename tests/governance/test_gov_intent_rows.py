@@ -1,4 +1,4 @@
-"""The intent matrix as policy files change it (INT-08)."""
+"""Changes to the intent matrix by policy files (INT-08)."""
 
 from __future__ import annotations
 

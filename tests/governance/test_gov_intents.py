@@ -32,7 +32,7 @@ READING = [
     "git_status",
     "git_diff",
 ]
-# Written from the specification's table, not from the code's.
+# Written from the table in the specification, not from the code.
 MATRIX = {
     Intent.PLAN: ["plan_complete", "workflow_request_exemption", "revise_tests", "delegate"],
     Intent.ANALYZE: READING,
@@ -105,7 +105,7 @@ def test_external_tools_enter_by_their_declared_effect() -> None:
 
 
 def test_a_declaration_moves_no_built_in_tool() -> None:
-    """THR-model-effect-claim: `write_file` claiming to read is still a tool of its own intents."""
+    """THR-model-effect-claim: `write_file` stays a tool of its own intents, even if it claims that it only reads."""
     assert gate(select(NO_INTENT, Intent.ANALYZE), "write_file", known_effect=Effect.READ) is not None
 
 

@@ -49,7 +49,7 @@ MY_TOOL = "- programs: [mytool]\n  reads: [status, list]\n  changes: [apply]\n  
         (MY_TOOL, "mytool list --out report.txt", "medium"),
         (MY_TOOL, "cat a | mytool list", "low"),
         (MY_TOOL, "timeout 5 mytool list", "low"),
-        (MY_TOOL, "./mytool list", "high"),  # a file of that name is another program
+        (MY_TOOL, "./mytool list", "high"),  # a file with this name is another program
         (MY_TOOL, 'mytool "$X"', "high"),
         ("- programs: [./scripts/report.sh]\n  otherwise: reads\n", "./scripts/report.sh -a", "low"),
         ("- programs: [terraform]\n  reads: [plan]\n", "terraform plan", "low"),
@@ -61,7 +61,7 @@ MY_TOOL = "- programs: [mytool]\n  reads: [status, list]\n  changes: [apply]\n  
         ("- programs: [cargo]\n  reads: [check --config]\n", "cargo check --config x", "low"),
         ("- programs: [git]\n  unknown: [log]\n", "git log", "high"),
         ("- programs: [git]\n  unknown: [log]\n", "git status", "low"),
-        ("- programs: [sed]\n  otherwise: reads\n", "sed 'w x' a", "high"),  # a doubt stays one
+        ("- programs: [sed]\n  otherwise: reads\n", "sed 'w x' a", "high"),  # a doubt stays a doubt
         ("- programs: [mytool]\n  options: -c|--config=\n  reads: [list]\n", "mytool -c x list", "low"),
     ],
 )
@@ -125,7 +125,7 @@ OPTION = st.sampled_from([word for word in WORDS if word.startswith("-") and wor
 
 @st.composite
 def project_rows(draw: st.DrawFn) -> str:
-    """Rows of programs that lines name, which say whatever they like."""
+    """Draws rows with any content for programs that occur in the lines."""
     names = draw(st.lists(st.sampled_from(PROGRAMS), min_size=1, max_size=3, unique=True))
     row: dict[str, object] = {"programs": names}
     for effect in draw(st.lists(st.sampled_from(EFFECTS), max_size=3, unique=True)):
@@ -142,7 +142,7 @@ def project_rows(draw: st.DrawFn) -> str:
 
 @given(st.data(), project_rows())
 def test_CMD_10_with_a_projects_rows_nothing_is_judged_milder(data: st.DataObject, text: str) -> None:
-    """Whatever it says of whichever program: no effect is less, no file is gone, no risk lower, no decision looser."""
+    """Whatever a project's row says: no effect, no file and no risk becomes less, and no decision becomes laxer."""
     (row,) = json.loads(text)
     person = data.draw(
         st.sampled_from(["", MY_TOOL, json.dumps([{"programs": row["programs"], "otherwise": "reads"}])])
@@ -171,7 +171,7 @@ def test_CMD_10_with_a_projects_rows_nothing_is_judged_milder(data: st.DataObjec
 
 
 def test_CMD_10_the_recipe_a_program_is_added_by_one_row() -> None:
-    """Before, nobody knows what it does; with one row each of its commands is judged by what it does."""
+    """Without a row nobody knows what the program does; with one row each of its commands is rated."""
     recipe = "- programs: [deploytool]\n  reads: [status]\n  sends: [push]\n"
     assert [risk_of(run(f"deploytool {word}")) for word in ("status", "push", "x")] == ["high", "high", "high"]
     assert [risk_of(run(f"deploytool {word}"), mine(recipe)) for word in ("status", "push", "x")] == [

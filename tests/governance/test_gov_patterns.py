@@ -1,4 +1,4 @@
-"""What the person's own secrets look like: patterns of the policy file (POL-01)."""
+"""The `redact` patterns of a policy file, which describe the person's own secrets (POL-01)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_follows_keeps_its_line() -> None:
 
 @rows("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "(?s).*.*.*=z", "a{1,300}b{1,300}c"])
 def test_THR_redaction_no_pattern_takes_exponential_time(pattern: str) -> None:
-    """What takes longer than a test may take fails here: a backtracking engine would need years."""
+    """A backtracking engine would need years; a pattern that takes too long fails by the test's time-out."""
     SecretPattern("x", pattern).redact(b"a" * 500_000 + b"!", keep_lines=False)
 
 
@@ -98,7 +98,7 @@ def test_another_pattern_is_another_policy() -> None:
 
 @given(st.text(alphabet="TICKET-0123 \n\ud800é€\0", max_size=80))
 def test_text_of_any_kind_comes_out_without_a_match(text: str) -> None:
-    """Half characters included; what holds no match comes out as it is."""
+    """The text may contain lone surrogates; a text without a match comes out unchanged."""
     redacted = redactor(TICKET).redact(text)
     assert "TICKET-0" not in redacted
     assert redacted == text or "[redacted ticket]" in redacted

@@ -1,4 +1,4 @@
-"""Standing answers: the seed's order, tightening only (APP-06)."""
+"""Standing answers: they follow the seed's order, and only tighten (APP-06)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ REFUSED = remember(EMPTY, (RULE,), "deny")
 EDITS = Standing(edits=True)
 
 ORDER = [
-    # every later stage says the opposite of the one that has to win
+    # every later stage says the opposite of the stage that must win
     (
         {"final_deny": ALL, "overrides": [{"tool": "write_file", "answer": "allow"}], "allow": ALL},
         REMEMBERED,
@@ -141,7 +141,7 @@ def test_nothing_is_ever_laxer_than_policy(configured: PermissionConfig, memory:
         (WRITE, EACH_TIME, "ask"),
         (WRITE, DENY, "deny"),
         (RUN, REVIEW, "ask"),
-        # what a command has written, and what another agent asks for, are no edits of ours
+        # writes of a command, and calls of another agent, are not edits of ours
         (replace(WRITE, tool="run_command", caller_tags=frozenset({"model", "core_plugin"})), REVIEW, "ask"),
         (replace(WRITE, caller_tags=frozenset({"model", "third_party"})), REVIEW, "ask"),
         (replace(WRITE, syscall="git.commit"), REVIEW, "ask"),
@@ -155,7 +155,7 @@ def test_APP_15_edits_of_the_session_are_allowed_and_nothing_else(
 
 
 def test_session_memory_is_exact() -> None:
-    """THR-approvals-broader-than-shown: another path, tool, argument or folder is another action."""
+    """THR-approvals-broader-than-shown: another path, tool, argument or folder makes another action."""
     run = standing_rule(RUN)
     assert run is not None
     memory = remember(EMPTY, (RULE, run), "allow")

@@ -1,7 +1,7 @@
-"""The seed's cases of the policy engine, one data file each, through one check (POL-02).
+"""The seed's cases of the policy engine, one data file each, all run by one check (POL-02).
 
-A row's `extension` is a rule that is a program, and runs in its real sandbox; `asked` is how often. `builtin` stands in
-for the built-in layer, `then` is an action that follows.
+In a case, `extension` is a rule that is a program and runs in its real sandbox, and `asked` is how often it is asked.
+`builtin` replaces the built-in layer, and `then` is an action that follows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CASES = sorted((Path(__file__).parents[1] / "cases" / "policy").glob("POL-*.yaml
 
 
 def check(case: dict[str, Any]) -> None:
-    """Compile the case's policy, judge its action, and compare what it expects."""
+    """Compiles the case's policy, judges its action, and compares the decision with the expected one."""
     policy = compile_policy([Source("policy.yaml", case["policy"])])
     builtin = case.get("builtin")
     if builtin is False:

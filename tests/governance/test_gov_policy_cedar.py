@@ -1,4 +1,4 @@
-"""The evaluator against Cedar's, on what both languages can say: another team's engine as the oracle
+"""The evaluator, compared with Cedar's on policies that both languages can express: an independent engine is the oracle
 (POL-02).
 """
 
@@ -74,7 +74,7 @@ def test_agrees_with_cedar_over_many_rule_sets(rules: list[dict[str, Any]], acti
 
 
 def _agree(rules: list[dict[str, Any]], actions: list[dict[str, Any]]) -> None:
-    """The same verdict, by the same rules."""
+    """Asserts that both engines give the same verdict by the same rules."""
     policy = compile_policy([Source("p", json.dumps({"capabilities": rules}))])
     theirs = is_authorized_batch([*map(cedar.request, actions)], PolicySet.from_str(cedar.policies(rules)), "[]")
     for action, answer in zip(actions, theirs, strict=True):

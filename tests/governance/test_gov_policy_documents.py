@@ -1,4 +1,4 @@
-"""YAML as policies are read from it: what it means, where it stands, and how much there may be (POL-02)."""
+"""How policies are read from YAML: the meaning, the places, and the limits of size (POL-02)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VALUES = st.recursive(
 
 
 def test_an_alias_stands_for_what_its_anchor_names() -> None:
-    """Also for a key, inside of another anchor, for a list of mappings to merge; marks are those of the anchor."""
+    """Also as a key, inside another anchor, and in a list of mappings to merge; the marks are those of the anchor."""
     text = (
         "a: &one { x: &word hello, y: [1] }\n"
         "b: &two { z: *one, *word : 2 }\n"
@@ -47,14 +47,14 @@ def test_an_alias_stands_for_what_its_anchor_names() -> None:
 
 @given(VALUES, st.sampled_from([True, False, None]))
 def test_a_document_is_what_yaml_loads(value: object, flow: bool | None) -> None:
-    """Differential: ordinary text means what PyYAML's own loader says, which knows more kinds of scalars."""
+    """Compared with PyYAML's own loader, for text without the kinds of scalars that only PyYAML knows."""
     text = yaml.safe_dump(value, default_flow_style=flow, allow_unicode=True)
     assert read_document("p", text).value == yaml.safe_load(text)
 
 
 @pytest.mark.slow
 def test_ten_thousand_rules_can_be_loaded() -> None:
-    """In every form that such a file has: folders, names, endings, wildcards in a folder of each, tools."""
+    """With every kind of glob that such a file has: folders, names, endings, and wildcards in a folder of each."""
     globs = ("packages/p{0}/src/**", "packages/p{0}/**/*.ts", "**/test_{0}_*.py", "**/*.e{0}", "docs/{0}/README.md")
     capabilities = [
         {"name": f"r{n}", "match": {"syscall": ["fs.write"], "path_glob": [globs[n % 5].format(n)]}, "action": "allow"}
@@ -71,6 +71,6 @@ def test_ten_thousand_rules_can_be_loaded() -> None:
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
 def test_a_large_file_that_only_opens_is_refused(opening: str) -> None:
-    """The parser's own tree would be as deep as its process's stack is not."""
+    """The parser would build a tree that is too deep for the stack of the process."""
     with pytest.raises(PolicyError, match="nested too deeply|a key has to be a plain word"):
         read_document("p", opening * (900_000 // len(opening)))

@@ -1,5 +1,4 @@
-"""Policy files while they are written: diagnostics, completion, hover, from a rule's name to its place
-(POL-14)."""
+"""Editing of policy files: diagnostics, completion, hover, and the way from a rule's name to its place (POL-14)."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ TOOLS = {"read_file": "reads a file", "write_file": "writes a file"}
 
 
 def diagnose(text: str, *beside: Source, project: bool = False, saved: bool = False) -> list[tuple[str, str, str]]:
-    """Severity, the text that is marked, and the message."""
+    """Returns of each finding the severity, the marked text, and the message."""
     found = findings(Source("p.yaml", text, project), beside, saved=saved)
     return [(f.severity, text[f.span.start : f.span.end], f.message) for f in found]
 
@@ -181,7 +180,7 @@ def test_a_mistake_in_the_other_file_is_a_warning_on_top_of_this_one() -> None:
 
 
 def propose(marked: str, project: bool = False) -> dict[str, str]:
-    """Label → what the text becomes, for a text in which `|` stands for the cursor."""
+    """Returns for each proposal's label what the text becomes; `|` in the text stands for the cursor."""
     offset = marked.index("|")
     text = marked.replace("|", "", 1)
     found = completions(text, offset, TOOLS, project=project)
@@ -293,7 +292,7 @@ def test_a_project_is_not_proposed_what_it_may_not_do() -> None:
 
 @rows("name", {**KEY_PLACES, **WORD_PLACES})
 def test_no_proposal_is_refused_by_the_compiler(name: str) -> None:
-    """What is proposed at a place is never an unknown key or a wrong word there."""
+    """No proposal leads to an unknown key or a wrong word at its place."""
     marked = (KEY_PLACES | WORD_PLACES)[name][0]
     for label, text in propose(marked).items():
         messages = [message for _, _, message in diagnose(text)]
@@ -301,7 +300,7 @@ def test_no_proposal_is_refused_by_the_compiler(name: str) -> None:
 
 
 def test_every_key_and_word_has_a_meaning() -> None:
-    """What the forms accept and what is explained of it are the same."""
+    """Exactly the keys and words that the forms accept have an explanation."""
     assert {form: set(keys) for form, keys in KEYS.items()} == {form: set(fields_of(form)) for form in KEYS}
     assert {PolicyForm, RedactForm, RuleForm, ConstraintsForm, ExamplesForm, ActionForm} == set(KEYS)
     assert all(meaning(MatchForm, key) for key in fields_of(MatchForm))
@@ -366,7 +365,7 @@ def test_a_rule_is_told_in_a_sentence() -> None:
 
 
 def test_what_a_file_says_is_never_markup() -> None:
-    """A project's reason may not show a picture from elsewhere, nor hide its letters."""
+    """The reason of a project's rule must not show a picture from elsewhere, nor hide characters."""
     shown = hovered(RICH, "write-source")
     assert shown is not None
     assert shown.splitlines()[-1] == "Reason: `` `code` ![x](https://example.org/x.png)⟨U+202E⟩ ``"
@@ -490,7 +489,7 @@ VALUES = st.recursive(
 
 @given(VALUES.filter(lambda value: not isinstance(value, str)), st.sampled_from([True, False, None]), st.integers(2, 6))
 def test_the_outline_is_what_yaml_reads(value: object, flow: bool | None, indent: int) -> None:
-    """Differential: of a text without mistakes, every key and every value has the place that the real reader gives it."""
+    """Compared with the real reader: in a text without mistakes, both give every key and value the same place."""
     text = yaml.safe_dump(value, default_flow_style=flow, indent=indent, width=100_000, allow_unicode=True)
     document = read_document("p.yaml", text)
     found = outline(text).tokens
@@ -502,7 +501,7 @@ def test_the_outline_is_what_yaml_reads(value: object, flow: bool | None, indent
 
 
 def unquoted(text: str | int) -> str | int:
-    """A single-quoted scalar's text is kept as it is written, with its quotes doubled."""
+    """Undoes the doubling of quotes, because the outline keeps the text of a single-quoted scalar as written."""
     return text.replace("''", "'") if isinstance(text, str) else text
 
 
@@ -521,7 +520,7 @@ JUNK = st.text(alphabet="{}[]:,-#\"'|>&*!%?~ \t\n\r\x85\u2028\ufeff🎉aé\x00\u
 
 @st.composite
 def mangled(draw: st.DrawFn) -> str:
-    """A policy that somebody is in the middle of changing."""
+    """Draws a policy that somebody is in the middle of editing."""
     text = draw(st.sampled_from([DEFAULT, RICH, HEAD + RULE, '{"version": 1, "capabilities": [{"name": "a"}]}\n', ""]))
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))

@@ -1,4 +1,4 @@
-"""Policy files: every fault with file, line, column and a way out (POL-02)."""
+"""Policy files: every mistake is reported with file, line, column and a way out (POL-02)."""
 
 from __future__ import annotations
 
@@ -278,7 +278,8 @@ def test_the_version_follows_every_source() -> None:
 
 
 def test_a_syscall_that_was_nearly_spelled_right_is_warned_about() -> None:
-    """A deny of it would seem to hold, and never match. What is like nothing here may be another version's."""
+    """A deny rule with such a syscall would seem to work but never match. A value unlike all known ones may be another
+    version's."""
     text = (
         HEAD
         + "  - { name: a, match: { syscall: fs.raed }, action: deny }\n"
@@ -388,7 +389,7 @@ COMMANDS = {
 
 @rows(("command", "words"), COMMANDS.items())
 def test_only_plain_words_are_words(command: str, words: tuple[str, ...]) -> None:
-    """THR-shell-metacharacters: a rule for a program never matches what a shell would make more of."""
+    """THR-shell-metacharacters: a rule for a program never matches a command of which a shell would make more."""
     assert command_words(command) == words
 
 

@@ -119,7 +119,7 @@ def test_a_glob_has_the_keys_of_its_literal_parts(glob: str, keys: list[Key]) ->
 
 
 def test_a_rule_is_filed_by_what_fewest_others_share() -> None:
-    """Of ten rules about tests in one language an action meets those whose own words it has."""
+    """Of ten rules about tests in one language, an action meets only those that contain its own words."""
     globs = [f"**/test_{name}*.py" for name in "abcdefghij"]
     index = Index([(glob, None, (keys_of_globs([glob], fold_case=False),)) for glob in globs])
     action = Action("fs.write", "src/test_c_1.py")
@@ -166,7 +166,7 @@ def test_no_rule_denies_a_path_of_which_it_is_said_that_none_can_and_some_call_i
     decision = evaluate(policy, Action("fs.read", path, tool=tool))
     denied = decision.verdict is Verdict.DENY and decision.deciding.code != NO_RULE
     asked = find_denied_paths(policy, "fs.read").concern(path)
-    # A rule of these speaks of this one tool, or of all.
+    # The generated rules name one tool or none; an action without a tool misses the rules for that tool.
     assert asked is denied or (asked and tool is None)
 
 
@@ -196,7 +196,7 @@ def test_of_the_names_in_a_folder_those_may_be_denied_of_which_it_is_said_by_the
     text = json.dumps({"version": 1, "capabilities": rules})
     denials = find_denied_paths(compile_policy([default_source(), Source("p.yaml", text)], fold_case), "fs.read")
     walked = [path for path in paths if path == normalise(path) and not outside(path)]
-    # Twice: what has been found harmless in one folder is not looked at again in another.
+    # Twice, because what was found harmless in one folder is not examined again in another.
     for path in (*walked, *walked):
         folder, _, name = path.rpartition("/")
         assert denials.among(folder, [name, "x"]) == [

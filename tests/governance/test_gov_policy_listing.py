@@ -1,4 +1,4 @@
-"""Rules listed: dead and shadowed ones, and the proof behind "shadowed"; rules tested by their examples (POL-02)."""
+"""The listing of rules: dead and shadowed ones with the proof of it; rules tested by their examples (POL-02)."""
 
 from __future__ import annotations
 

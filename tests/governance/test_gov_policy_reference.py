@@ -1,4 +1,4 @@
-"""The real evaluator against the reference, over generated rule sets and actions, in any order (POL-02)."""
+"""The real evaluator, compared with the reference for generated rules and actions, in any order of rules (POL-02)."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_agrees_with_the_reference(rules: list[dict[str, Any]], action: dict[str
 
 PAIRS = 100_000
 EACH = 50
-"""Actions asked of each policy."""
+"""The number of actions judged by each policy."""
 
 
 def _random_match(random: random.Random, most: int) -> dict[str, list[str]]:
@@ -127,7 +127,7 @@ def _random_match(random: random.Random, most: int) -> dict[str, list[str]]:
 
 def _random_rule(random: random.Random, number: int) -> dict[str, Any]:
     verdict = random.choices(["allow", "require_review", "deny", "pass"], [5, 2, 2, 1])[0]
-    # Denies that say little would leave nothing to the others.
+    # Broad deny rules would leave no actions to the other rules.
     match = _random_match(random, 3) if verdict != "deny" else _random_match(random, 2) | {"tool": ["write_file"]}
     rule: dict[str, Any] = {"name": f"rule-{number}", "match": match, "action": verdict}
     if random.random() < 0.4:
@@ -144,7 +144,7 @@ def _random_action(random: random.Random) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_100_000_pairs_agree_with_the_reference_in_any_order(record_property: Callable[[str, object], None]) -> None:
-    """Whoever reads the figures (`-rP`, or the JUnit report) sees that it is not all denies."""
+    """The figures in the report (`-rP`, or JUnit) show that not all verdicts are denies."""
     seeded = random.Random(20260101)
     seen: Counter[str] = Counter()
     for _ in range(PAIRS // EACH):
@@ -179,7 +179,7 @@ def test_order_never_matters(rules: list[dict[str, Any]], action: dict[str, Any]
 @given(rules=RULES, action=ACTIONS)
 @settings(max_examples=examples(150), deadline=None)
 def test_a_project_policy_only_tightens(rules: list[dict[str, Any]], action: dict[str, Any]) -> None:
-    """THR-config-project-policy: whatever a workspace's file says, no verdict becomes laxer."""
+    """THR-config-project-policy: whatever the project's file says, no verdict becomes laxer."""
     own = [{"name": f"own-{i}", **{k: v for k, v in r.items() if k != "name"}} for i, r in enumerate(rules[::2])]
     project = [r for r in rules[1::2] if r["action"] != "allow"]
     alone = evaluate(compile_policy([Source("own", _policy(own))]), parse_action(action))

@@ -1,4 +1,4 @@
-"""Actions kept in audit records and judged anew, and the proposal of a policy change (POL-13)."""
+"""Actions from audit records, judged again by a changed policy, and the proposal of a policy change (POL-13)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_record_keeps_actions_through_the_chain(judged: list[Action]) -> None:
 
 
 def test_secrets_of_an_action_are_redacted_string_by_string() -> None:
-    """What stands before a secret in JSON (`\\n` becomes a letter) must not hide it."""
+    """An escape before a secret in JSON (`\\n` ends in a letter) must not hide the secret."""
     token = "ghp_" + "a1" * 12
     action = Action("process.exec", script=f"echo\n{token}", command=("echo", token), path=f"x/{token}", host=token)
     kept = record_judgement((action, replace(action, script=None)), None, Redactor().redact)
@@ -114,7 +114,7 @@ def test_a_record_without_the_field_is_read_as_before_and_skipped() -> None:
     )
     _, _, event = read_content(old.decode())
     assert event.actions is None
-    assert Entry.of(5, event).content(1) == old  # so that its hash holds
+    assert Entry.of(5, event).content(1) == old  # so that its hash stays valid
     assert past_call(AuditRecord(1, 5, "", "", event)) == SAYS.recorded_without_their_actions
 
 
@@ -200,7 +200,7 @@ def test_a_proposal_shows_its_diff() -> None:
 
 
 def test_a_policy_update_is_always_reviewed_and_a_deny_stays_one() -> None:
-    """POL-04: the built-in rule enforces a review, whatever the files allow."""
+    """POL-04: a built-in rule requires a review, whatever the files allow."""
     allowing = policy("capabilities: [{name: all, match: {}, action: allow}]")
     for path in (None, ".remit/policy.yaml"):
         decision = evaluate(allowing, update_action(path))

@@ -1,4 +1,4 @@
-"""How much an action can do: the table of `policy/decision/risk.py`, row by row (CMD-05)."""
+"""The risk of actions: the table of `policy/decision/risk.py`, row by row (CMD-05)."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_any_line_has_a_risk(line: str) -> None:
 
 
 def test_everyday_lines_are_seldom_high() -> None:
-    """A word that stands on everything says nothing."""
+    """A label that nearly every line has says nothing."""
     high = [line for line in HARMLESS if risk_of(Action("process.exec", script=line)) == "high"]
     assert len(high) < len(HARMLESS) * 0.4, high
 

@@ -1,4 +1,4 @@
-"""What is known of programs, as rows of YAML (CMD-08)."""
+"""The packaged knowledge of programs, as rows of YAML (CMD-08)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_CMD_08_every_row_can_be_read_and_no_program_has_two() -> None:
 
 
 def test_CMD_08_a_row_is_found_by_itself_where_the_whole_file_has_it() -> None:
-    """Rows are looked for by their first line; a parser of YAML that reads the whole file finds the same."""
+    """A row is found by its first line; a YAML parser that reads the whole file must find the same rows."""
     folder = files("remit_governance.policy") / "programs"
     found = {name: row.text for row in row_texts() for name in row.names}
     for path in folder.iterdir():

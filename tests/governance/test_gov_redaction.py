@@ -1,4 +1,4 @@
-"""Secrets leave no result, error or log line (SEC-01)."""
+"""No secret appears in a result, an error or a log line (SEC-01)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ HARMLESS = [
 
 @rows("kind", PATTERNS)
 def test_no_pattern_says_what_older_pythons_get_wrong(kind: str) -> None:
-    """Possessive and atomic groups: before 3.11.5 a private key was not found with them."""
+    """No possessive or atomic groups: before Python 3.11.5 a private key was not found with them."""
     assert not re.search(r"[+*?}]\+|\(\?>", PATTERNS[kind])
 
 
@@ -78,13 +78,13 @@ def test_harmless_text_is_left_alone(text: str) -> None:
 
 
 def test_this_very_module_survives() -> None:
-    """The patterns' own source names every prefix and is no secret."""
+    """The source of the patterns contains every prefix of a secret, but is no secret."""
     source = "\n".join(PATTERNS.values())
     assert Redactor().redact(source) == source
 
 
 def test_SEC_01_no_end_of_a_key_survives_wherever_its_beginning_was_cut_off() -> None:
-    """A selection may begin inside of one, and of a long output the middle is left out."""
+    """A selection may begin inside a key, and the middle of a long output is left out."""
     whole = SECRETS["key block"] + "\nafter\n"
     for cut in range(whole.index("MII"), whole.index("after")):
         for keep_lines in (False, True):
@@ -102,14 +102,14 @@ def test_text_after_a_cut_off_key_stays() -> None:
 
 
 SECRET = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=8, max_size=40)
-# Neighbours that do not by chance continue the secret.
+# Characters around the secret that cannot by chance be taken for a part of it.
 AROUND = st.text(st.sampled_from("abc ?=:\n"), max_size=9)
 
 
 @given(secret=SECRET, before=AROUND, after=AROUND)
 @settings(max_examples=examples(200), deadline=None)
 def test_environment_secrets_in_every_encoding(secret: str, before: str, after: str) -> None:
-    """THR-model-exfiltration: the server's own secrets, however they are spelled."""
+    """THR-model-exfiltration: the server's own secrets, in every encoding."""
     redactor = Redactor(patterns={}, secrets=[secret])
     data = secret.encode()
     for spelling in (
@@ -175,19 +175,19 @@ OWN_SECRETS = ["hunter2 hunter2", 'hunter"2\\hunter', "hünter2hunter", "a\nb\nc
 )
 @settings(deadline=None)
 def test_data_in_which_nothing_is_found_is_left_as_it_is(own: list[str], texts: list[str], held: list[str]) -> None:
-    """A yes about all of it is a yes about each string in it."""
+    """If `finds_nothing` is true of all strings, then each single one is left as it is."""
     redactor, strings = Redactor(secrets=own), [*texts, *held]
     assert redactor.redact_json({"strings": strings}) == {"strings": [redactor.redact(text) for text in strings]}
     if redactor.finds_nothing(strings):
         assert [redactor.redact(text) for text in strings] == strings
     else:
-        # A no may be wrong; of ordinary words it must not be.
+        # False may be a wrong answer, but not for ordinary words.
         assert own or not all(re.fullmatch(r'(word|[\\"\né])*', text) for text in strings)
 
 
 @pytest.mark.parametrize("expression", [*TOKENS, KEY_DER, HOOKS], ids=lambda expression: expression[:20])
 def test_SEC_01_what_has_a_form_is_never_passed_over_for_its_markers(expression: str) -> None:
-    """The quick look comes before each form is tried: what it does not see is not redacted."""
+    """The quick check comes before the patterns, so that text which it misses would not be redacted."""
 
     @given(st.from_regex(re.compile(expression, re.ASCII), fullmatch=True))
     @settings(deadline=None, max_examples=10)
@@ -198,7 +198,7 @@ def test_SEC_01_what_has_a_form_is_never_passed_over_for_its_markers(expression:
 
 
 def test_hostile_text_is_redacted_in_bounded_steps() -> None:
-    """THR-shell-slow-regex: many openings and no end."""
+    """THR-shell-slow-regex: many beginnings and no end."""
     for unit in ("-----BEGIN RSA PRIVATE KEY-----", "sk-", "xoxb-", "github_pat_", "A" * 50 + "\n"):
         Redactor().redact(unit * (100_000 // len(unit)))
 

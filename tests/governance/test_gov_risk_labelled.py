@@ -1,7 +1,7 @@
-"""How often the risk of a command line is wrong, over the labelled lines of `tests/cases/risk`, and what a person is asked
-needlessly (CMD-05).
+"""How often the risk of a command line is wrong, over the labelled lines of `tests/cases/risk`, and how often a person
+is asked needlessly (CMD-05).
 
-One half is only counted: a failure names lines of the other half alone.
+One half of the lines is only counted: a failure names only lines of the other half.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_the_sets_are_large_enough_to_count() -> None:
 
 @pytest.mark.slow
 def test_THR_shell_no_line_of_those_to_learn_from_is_rated_wrongly() -> None:
-    """Nor is a harmless one asked about where everything is allowed, but for `DEBATED`."""
+    """No harmless line is asked about either if everything is allowed, except for those in `DEBATED`."""
     wrong = [case.line for case in of("tune", CASES) if case.wrong]
     asked = [case.line for case in of("tune", HARMLESS_CASES) if case.verdict is not Verdict.ALLOW]
     assert {*wrong, *asked} <= DEBATED
@@ -52,17 +52,17 @@ def test_THR_shell_no_line_of_those_to_learn_from_is_rated_wrongly() -> None:
 DEBATED = {
     "PYTHONPATH=src python -m mypkg --help",  # a module that nobody knows
     "printf 'y\\n' | ./scripts/interactive-check --dry-run",  # a script that nobody knows
-    "cp .env.example .env.local",  # it writes over what may hold secrets
+    "cp .env.example .env.local",  # it overwrites a file that may hold secrets
     'cat > scratch.txt <<< "draft"',  # the grammar takes the text for a file
     'ls | while IFS= read -r f; do file "$f"; done',  # a name may be an option of `file`
     'cd "$(git rev-parse --show-toplevel)" && make check',  # it may leave the workspace
 }
-"""Harmless lines that stay `high`, or are asked about."""
+"""Harmless lines that are rated `high` or asked about on purpose."""
 
 
 @pytest.mark.slow
 def test_THR_shell_the_lines_that_nobody_looked_at_are_seldom_rated_wrongly() -> None:
-    """Counts alone: a failure names none of them."""
+    """Only counts are compared, so a failure names no line."""
     harmless, harmful = of("held", HARMLESS_CASES), of("held", HARMFUL_CASES)
     high = sum(case.wrong for case in harmless)
     asked = sum(case.verdict is not Verdict.ALLOW for case in harmless)
@@ -82,7 +82,7 @@ def test_CMD_09_no_line_that_acts_is_low_and_nearly_all_are_that_only_read() -> 
 
 @pytest.mark.slow
 def test_CMD_09_a_line_that_is_low_is_not_with_any_option_that_does_more() -> None:
-    """Each option that a row has for writing a file, or alone for more than asking, is added to each low line."""
+    """Each low line gets each option that writes a file or that by itself does more than read."""
     low = []
     tried = 0
     for case in (*read_local(), *of("tune", HARMLESS_CASES)):
@@ -165,7 +165,7 @@ DENIED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("half", ["tune", "held"])
 def test_THR_shell_what_a_person_is_shown_is_the_highest_that_rules_see(half: str) -> None:
-    """A line that is shown as `medium` is denied by a rule about `medium`, and by none about `high`; for all lines."""
+    """For all lines: one shown as `medium` is denied by a rule about `medium`, and by none about `high`."""
     order = ("low", "medium", "high")
     wrong = 0
     for case in CASES:
@@ -173,7 +173,7 @@ def test_THR_shell_what_a_person_is_shown_is_the_highest_that_rules_see(half: st
             action = Action("process.exec", script=case.line)
             decisions = {word: evaluate(DENIED[word], action) for word in order}
             seen = [word for word in order if "this" in decisions[word].rules]
-            # What a built-in rule denies, no other rule is asked about.
+            # If a built-in rule denies, the other rules are not evaluated.
             denied = any(each.rule in DENIED_BY_ALL for decision in decisions.values() for each in decision.reasons)
             wrong += not denied and (not seen or max(seen, key=order.index) != risk_of(action))
     assert wrong == 0
@@ -181,7 +181,7 @@ def test_THR_shell_what_a_person_is_shown_is_the_highest_that_rules_see(half: st
 
 @rows("line", ["ls $X", "ls; $(made-up) x", "sh -c ls", "cat a | sh", "ls && rm -r x", "ls"])
 def test_THR_shell_a_rule_that_is_a_program_sees_the_risk_that_is_shown(line: str) -> None:
-    """Also where only the line as a whole is not certain: each part of it is high."""
+    """Even if only the line as a whole is uncertain, each of its parts is high."""
     ask = ScriptedRules({})
     action = Action("process.exec", script=line)
     evaluate(with_extension(policy(), [read_rule("rules/mine.py", "mine", RULE)], ask), action)
@@ -264,7 +264,7 @@ RULE = "def rule(action):\n    return None\n"
     ],
 )
 def test_THR_shell_an_option_or_a_place_that_reaches_further_is_high(line: str) -> None:
-    """Of programs that are otherwise harmless."""
+    """These programs are harmless with other options or places."""
     assert risk_of(Action("process.exec", script=line)) == "high"
 
 
@@ -301,7 +301,7 @@ def _message(body: str) -> str:
     "body",
     [
         *("x $(rm y)", "EOF\n)\"; rm y; echo \"$(cat <<'EOF'", "x \\", "x \\` y"),
-        # Where a shell counts parentheses, the text would end at the lone one, and what stands in backticks would run.
+        # A shell that counts parentheses would end the text at the single one, and run what stands in backticks.
         *("1) `rm y`", "((x) `rm y`", "(`x) `rm y`", "x\nEOF\nrm y"),
     ],
 )
@@ -310,7 +310,7 @@ def test_THR_shell_a_message_that_may_run_something_is_never_certain(body: str) 
 
 
 def test_THR_shell_a_message_that_may_end_later_is_never_certain() -> None:
-    """A shell that counts quotes may find its end in what stands behind it."""
+    """A shell that counts quotes may find the message's end in the text after it."""
     assert read_script(f"{_message('`rm y`')} && echo ')\" ; rm y; \"'").doubts
 
 
@@ -326,7 +326,7 @@ QUOTING = [
 
 @rows("body", QUOTING)
 def test_CMD_01_quotes_and_backticks_in_a_quoted_message_are_text(body: str) -> None:
-    """Its programs are `cat`, which gives the text, and `git`; a real shell starts no other."""
+    """The line's programs are `cat`, which prints the text, and `git`; a real shell starts no other one."""
     reading = read_script(_message(body))
     assert (reading.doubts, [argv[:3] for argv in reading.commands]) == ((), [("git", "commit", "-m")])
     for shell in ("bash", "sh"):
@@ -343,7 +343,7 @@ def test_CMD_01_quotes_and_backticks_in_a_quoted_message_are_text(body: str) -> 
     ],
 )
 def test_THR_shell_a_word_that_may_become_what_a_rule_denies_is_asked_about(line: str) -> None:
-    """`"$HOME/x"` raises no question of its own; where a rule denies `cat /home/me/x` it may be that."""
+    """`"$HOME/x"` alone needs no approval, but if a rule denies `cat /home/me/x`, the line may be that command."""
     denies = policy({"name": "no", "match": {"command": "cat /home/me/x"}, "action": "deny"})
     asks = policy({"name": "no", "match": {"command": "cat /home/me/x"}, "action": "require_review"})
     action = Action("process.exec", script=line)
@@ -362,5 +362,5 @@ def test_a_line_is_no_less_than_its_parts(one: str, other: str) -> None:
     order = ("low", "medium", "high")
     alone = max((risk_of(Action("process.exec", script=line)) for line in (one, other)), key=order.index)
     together = risk_of(Action("process.exec", script=f"{one}\n{other}"))
-    # A folder that one goes to may bring what the other names into the workspace.
+    # After a `cd`, a path in the other line may lie in the workspace.
     assert order.index(together) >= order.index(alone) or "cd " in one

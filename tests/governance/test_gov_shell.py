@@ -1,4 +1,4 @@
-"""Command lines read as trees: tricks are seen or doubted, everyday lines are certain (CMD-02)."""
+"""Command lines read as trees: tricks are recognised or doubted, everyday lines are certain (CMD-02)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_THR_shell_trick(trick: dict[str, Any]) -> None:
 
 @rows("script", HARMLESS)
 def test_everyday_command_is_certain(script: str) -> None:
-    """The other error: what people run all day is not held up."""
+    """The opposite error: everyday commands need no approval."""
     assert read_script(script).doubts == ()
 
 
@@ -46,7 +46,7 @@ def test_everyday_command_is_certain(script: str) -> None:
     "piece", ["$(", "(", "{ ", "`", "if ", "a=(", "<<E ", '"$(', "${x:-", "case x in ", "a | ", "! "]
 )
 def test_THR_shell_parsing_is_bounded(piece: str) -> None:
-    """Input that makes a parser slow, or nests without end, is cut off and never certain."""
+    """Input that makes a parser slow or nests endlessly is cut off, and is never certain."""
     assert read_script(piece * 2_000).doubts
     assert read_script(piece * (7_999 // len(piece))).doubts
 
@@ -103,7 +103,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join), st.integers(1, 4_000))
 @settings(max_examples=60)
 def test_CMD_06_reading_any_line_takes_bounded_work(piece: str, times: int) -> None:
-    """Work is counted by calls, which no other load on the machine changes; 0.1 s is about 300,000 of them."""
+    """Work is counted in calls, which do not depend on the machine's load; 0.1 s is about 300,000 calls."""
     assert calls_made_by(lambda: evaluate(DEFAULT, script_action("echo " + (piece * times)[:8_000]))) < 400_000
 
 
@@ -112,7 +112,7 @@ def script_action(script: str) -> Action:
 
 
 def test_CMD_06_a_product_of_braces_is_refused_before_it_is_made() -> None:
-    """68 characters, and 282 thousand million words."""
+    """It has 68 characters and would expand to 282 thousand million words."""
     assert read_script("echo " + "{1..9}" * 12).doubts
     assert not read_script("echo {1..9}{1..9}").doubts
 
@@ -128,11 +128,12 @@ def test_CMD_06_each_part_of_a_script_is_found_again(script: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wide", ["\u20ac", "\u62a5", "\U0001f600", "\U0010fffd"])
 def test_THR_shell_a_wide_character_anywhere_ends_no_process(wide: str) -> None:
-    """THR-shell-wide: the grammar looks a character up in a table of 256; behind `{` any other one ended the server."""
+    """THR-shell-wide: the grammar looks characters up in a table of 256, so that a wide one after `{` ended the
+    server."""
     before = ("{", "{a,", "<<", "$", "[ -", "a=", "${", "((")
     scripts = [f"{each}{wide}{after}" for each in before for after in ("", "}")]
     code = f"from remit_governance.policy.shell.parse import read_script\nlist(map(read_script, {scripts!a}))"
-    for _ in range(3):  # where memory lies changes with each process
+    for _ in range(3):  # the layout of memory changes with each process
         subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -147,7 +148,7 @@ def test_CMD_06_a_name_in_any_script_is_read_as_it_stands(name: str, spelled: st
 @example('0"\u00a1')
 @given(st.text(max_size=60) | st.text(alphabet="ab $()'\"\\|&;<>{}`\n=-", max_size=60))
 def test_anything_can_be_read(script: str) -> None:
-    """Never raises; what runs nothing certain and says nothing is blank, a comment, or a redirection."""
+    """It never raises; a line with no certain command and no doubt is blank, a comment or a redirection."""
     reading = read_script(script)
     if not (reading.commands or reading.doubts or reading.writes or reading.reads or "[" in script):
         lines = [line.strip() for line in script.split("\n")]
@@ -158,7 +159,7 @@ def test_anything_can_be_read(script: str) -> None:
     ("script", "written"),
     [
         ("echo a > /tmp/x", []),
-        ("cd /tmp && echo a > y", ["y"]),  # for the folder may not be entered
+        ("cd /tmp && echo a > y", ["y"]),  # because `cd` may fail
         ("cp a /var/tmp/b; tee //tmp/./c", []),
         ("cp a /tmp", []),
         ("echo a > /tmp/../etc/x", ["/tmp/../etc/x"]),
@@ -169,6 +170,6 @@ def test_anything_can_be_read(script: str) -> None:
     ],
 )
 def test_what_a_command_writes_to_its_own_scratch_is_nobodys_business(script: str, written: list[str]) -> None:
-    """In the sandbox these are folders of its own; what leads out of them is judged as ever."""
+    """In the sandbox these folders are the command's own; a path that leads out of them is judged as usual."""
     parts = parts_of(Action("process.exec", script=script))
     assert [action.path for action in parts.actions if action.syscall == "fs.write"] == written

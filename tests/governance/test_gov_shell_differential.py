@@ -1,4 +1,4 @@
-"""The reading of command lines against a real shell: what it starts and writes was foreseen, or there was a doubt
+"""The reading of command lines, compared with a real shell: what the shell starts and writes was foreseen or doubted
 (CMD-02)."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.policy.shell.reading import Reading
 
-# Each stub notes how it was called, in one write, beside itself.
+# Each stub appends its name and words, in one write, to the file `log` beside it.
 STUB = '#!/bin/sh\nprintf \'%s\\0\' "${0##*/}" "$@" \'\n\' >> "${0%/*}/log"\n'
 STUBS = ("pa", "pb", "rmx")
 
@@ -131,7 +131,7 @@ def stubs() -> Iterator[Path]:
 
 
 def really(script: str, stubs: Path) -> tuple[list[tuple[str, ...]], set[str]]:
-    """What a shell starts of the stubs, and which files are there afterwards that were not there before."""
+    """Runs the script in a real shell; returns the calls of the stubs, and the files that were made."""
     log = stubs / "log"
     log.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -154,12 +154,12 @@ def really(script: str, stubs: Path) -> tuple[list[tuple[str, ...]], set[str]]:
 
 
 def digits(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words with every number alike: a reading says `0` where a shell says what `$?` is."""
+    """Returns the words with every number as `0`, because a reading says `0` for the value of `$?`."""
     return tuple(re.sub("[0-9]+", "0", word) for word in words)
 
 
 def foreseen(call: tuple[str, ...], reading: Reading) -> bool:
-    """Whether the call is among the commands; a pattern and `find`'s `{}` stand for any number of words."""
+    """Returns whether the call is among the commands; a pattern and `find`'s `{}` stand for any number of words."""
     call = digits(call)
     for command in map(digits, (*reading.commands, *reading.wrappers)):
         if any(w == "{}" or set("*?[") & set(w) for w in command):
@@ -191,7 +191,7 @@ def test_what_a_shell_does_was_foreseen_or_doubted(script: str, stubs: Path) -> 
 
 
 def test_the_comparison_would_notice(stubs: Path) -> None:
-    """The shell really starts the stubs and writes; the comparison is not between nothing and nothing."""
+    """Shows that the comparison is not empty: the shell really starts the stubs and writes files."""
     calls, made = really("pa 'a b' > o; cd x && rmx > p", stubs)
     assert calls == [("pa", "a b"), ("rmx",)]
     assert made == {"o", "x/p"}

@@ -1,7 +1,7 @@
-"""Spellings that a shell looks at a second time, or takes for something else than they seem (CMD-02).
+"""Spellings that a shell evaluates a second time, or takes for something else than they seem (CMD-02).
 
-Each is run by a real shell first, where it starts `other`, or `pa` in place of a program that was allowed: a trick that
-does not work proves nothing.
+A real shell runs each first, which must start `other`, or another `pa` than the allowed one: a trick that does not work
+proves nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from remit_governance.policy.language.compile import Source, compile_policy
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.values import Verdict
 
-# In `elsewhere` every program is called like an allowed one, and says that it ran.
+# Every program in `elsewhere` has the name of an allowed one, and notes that it ran.
 STUB = '#!/bin/sh\n[ -e "$NOTE" ] || echo "$0" "$@" > "$NOTE"\n'
 
 TRICKS = {
@@ -106,12 +106,12 @@ TRICKS = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the tricks are played."""
+    """The folder in which the tricks are run."""
     (tmp_path / "elsewhere").mkdir()
     for name in ("elsewhere/pa", "elsewhere/other", "elsewhere/other3"):
         (tmp_path / name).write_text(STUB)
         (tmp_path / name).chmod(0o755)
-    # Said by the name alone: the one in `elsewhere` is not the one that was allowed.
+    # The stub notes its own path, which tells the program in `elsewhere` from the allowed one.
     (tmp_path / "allowed").mkdir()
     (tmp_path / "allowed/pa").write_text('#!/bin/sh\n[ "$1" != other ] || . elsewhere/other\n')
     (tmp_path / "allowed/pa").chmod(0o755)
@@ -121,10 +121,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def plays(shell: str, script: str, folder: Path) -> bool:
-    """Whether the shell starts what nobody allowed."""
+    """Returns whether the shell starts a program that nobody allowed."""
     note = folder / "note"
     path = f"{folder}/allowed:/usr/bin:/bin"
-    # `other` is found, as any program of the system is; a `pa` of that folder only where a trick says so.
+    # `other` is found like a program of the system, but the `pa` in `elsewhere` only if the trick makes the shell use
+    # it.
     (folder / "allowed").joinpath("other").symlink_to("../elsewhere/other")
     (folder / "allowed").joinpath("other3").symlink_to("../elsewhere/other")
     if "repository" in script:
@@ -154,7 +155,7 @@ def test_THR_shell_a_spelling_with_a_second_meaning_is_named_or_doubted(shell: s
         pytest.skip(f"no {shell} here")
     if not plays(shell, script, folder):
         pytest.skip("the programs of this system do not do this")
-    # The line as it is, and as a line that says which shell reads it.
+    # The line itself, and a line that names the shell which reads it.
     for line in (script, f"{shell} -c {quoted(script)}"):
         reading = read_script(line)
         assert reading.doubts or ("other",) in reading.commands, line
@@ -254,7 +255,7 @@ capabilities:
 
 
 def test_THR_shell_find_makes_no_option_of_a_files_name(tmp_path: Path) -> None:
-    """`rm -{}` is `rm -rf` where a file is called `rf`; `{}` alone is only ever a file's name."""
+    """`rm -{}` is `rm -rf` if a file is called `rf`; `{}` alone is always the name of a file."""
     (tmp_path / "rf").touch()
     (tmp_path / "x" / "y").mkdir(parents=True)
     script = "find rf -exec rm -{} x \\;"

@@ -1,4 +1,4 @@
-"""What `always` offers, and the file it is written to: exactly the rule that is shown (APP-05)."""
+"""The rule that `always` offers, and the file that gets it: exactly the shown rule (APP-05)."""
 
 from __future__ import annotations
 
@@ -181,7 +181,8 @@ def test_THR_approvals_always_never_outranks_a_deny_and_is_not_offered_against_o
 
 
 def test_always_is_not_offered_where_it_would_not_answer() -> None:
-    """Each time, nothing exact, an override that asks, a command nobody can be certain about."""
+    """For files asked about each time, for actions without an exact rule, under an override that asks, or for uncertain
+    commands."""
     asks = PermissionConfig.model_validate({"overrides": [{"tool": "write_file", "answer": "ask"}]})
     assert offer_for([(write("a"), EACH_TIME)], EMPTY, HERE) == Offer()
     assert offer_for([(Action("fs.write", path="a"), REVIEW)], EMPTY, HERE) == Offer()
@@ -295,7 +296,8 @@ WHERE = [
 def test_THR_approvals_a_rule_holds_in_the_workspace_that_it_names(
     bound: dict[str, str], name: str, holds: bool
 ) -> None:
-    """THR-approvals-workspace-named: one that stops holds for whatever folder is at its path; without a workspace a rule holds everywhere."""
+    """THR-approvals-workspace-named: a rule that denies holds for any folder at its path; without a workspace a rule
+    holds everywhere."""
     config = PermissionConfig.model_validate({name: [{"tool": "write_file", **bound}]})
     here = in_workspace(config, HERE, lambda path: "/shop" if path == "/link" else path)
     assert bool(getattr(here, name)) is holds

@@ -1,4 +1,5 @@
-"""The workflow's machine: its tables whole, everything else refused, and the same as one that is written out by hand."""
+"""The workflow's state machine: its tables are complete, refuse everything else, and equal a machine that is written by
+hand."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ SEQUENCES = 100_000
 
 
 def obvious(mode: str, state: str, trigger: str, facts: Facts, exempt: bool) -> str | None:
-    """Returns the state that follows, written out case by case as the seed tells it; None where nothing moves."""
+    """Returns the next state, written out case by case as the seed describes it, or None if nothing changes."""
     if trigger == "reset":
         return "idle"
     loose = mode != "strict" or exempt

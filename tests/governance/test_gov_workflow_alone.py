@@ -1,4 +1,4 @@
-"""What proves tests that are written alone, whichever runner ran them, and what does not (FLW-16)."""
+"""What proves tests that are written without code, with every runner, and what does not (FLW-16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The debt of untested code, as arithmetic (FLW-08)."""
+"""The debt of untested code: how it is computed (FLW-08)."""
 
 from __future__ import annotations
 

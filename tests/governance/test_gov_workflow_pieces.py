@@ -1,4 +1,5 @@
-"""Properties of what a test is made of: a change is one of exactly the tests that reach what was changed (FLW-04)."""
+"""The pieces that a test is made of: a change counts as one of exactly the tests that reach the changed piece
+(FLW-04)."""
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ HELPERS, TESTS = 4, 3
 
 @dataclass(frozen=True)
 class File:
-    """Helpers, each of which calls some of those after it, and tests, each of which calls some helpers."""
+    """Helpers, each of which calls some later ones, and tests, each of which calls some helpers."""
 
     calls: tuple[frozenset[int], ...]
     values: tuple[int, ...]
 
     def reached_from(self, test: int) -> set[int]:
-        """By a second, obvious way: the indexes of what a test is made of, itself among them."""
+        """Returns the indexes of the pieces of a test, including its own, found in a second, obvious way."""
         reached, open_ = {test}, [test]
         while open_:
             more = self.calls[open_.pop()] - reached
@@ -167,7 +168,7 @@ def test_FLW_04_a_changed_row_of_a_table_is_a_changed_test(test_id: str, path: s
     "line", ["function f(a: number): string {", '  test("f", () => {', "fn f() {", "#[test]", 'func f() { f("x") }']
 )
 def test_FLW_04_a_test_in_a_file_that_repeats_itself_is_all_of_it(line: str) -> None:
-    """Each of its lines would be looked at again for each other line; then the whole file is what the test is made of."""
+    """Otherwise each line would be compared with each other one; instead the whole file counts as the test's piece."""
     text = "\n".join([*[line] * 5_000, 'test("f", () => {', "  f(1)", "})"])
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""What proves a failing and a passing run, and what does not."""
+"""What counts as a failing and as a passing run of tests, and what does not."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ OF_PERSON = "from help import rows\n\ndef test_theirs():\n    assert rows() == 3
 
 
 def by_agent(*texts: str) -> AgentWork:
-    """Returns the work of an agent that brought the file from each text to the next."""
+    """Returns the work of an agent that changed the file from each text to the next."""
     return AgentWork(tuple(AgentChange("tests/test_a.py", *step) for step in pairwise(texts)))
 
 

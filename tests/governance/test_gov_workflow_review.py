@@ -1,4 +1,4 @@
-"""When a commit of strict mode is asked about, as a rule (FLW-10)."""
+"""The rule that says when a commit of strict mode needs the person's approval (FLW-10)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What holds of `remit acp`, over raw lines and a real process (TRN-10 to TRN-18). What holds of every door is in
-test_doors.py."""
+"""What holds only for `remit acp`, over raw lines and a real process (TRN-10 to TRN-18). What holds for every transport
+is in test_doors.py."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def texts(updates: list[Any], kind: str = "agent_message_chunk") -> str:
 
 
 def prompt(door: AcpDoor, *blocks: Any, session: str = "s") -> Any:
-    """What a prompt of these blocks is answered."""
+    """Sends a prompt of these blocks, and returns the answer."""
     sent = [{"type": "text", "text": each} if isinstance(each, str) else each for each in blocks]
     return door.told("session/prompt", {"sessionId": door.sessions[session], "prompt": sent})
 
 
 def asked(door: AcpDoor, number: int = 0) -> Any:
-    """A permission request of the agent's, once it is there."""
+    """Waits for a permission request of the agent's, and returns it."""
 
     def found() -> Any:
         sent = [each for each in door.received if each.get("method") == "session/request_permission"]
@@ -66,7 +66,7 @@ def pick(door: AcpDoor, question: Any, option: str) -> None:
 
 
 def quiet(door: AcpDoor) -> None:
-    """Waits until what was sent before has been dealt with."""
+    """Waits until everything that was sent before has been handled."""
     door.told("session/list", {"cwd": str(door.workspace)})
 
 
@@ -115,7 +115,7 @@ def test_TRN_10_a_process_that_is_told_to_end_ends_its_turns(number: signal.Sign
         assert door.process.wait(20) == 0
 
 
-# TRN-11: what the SDK does wrong.
+# TRN-11: malformed messages, which the SDK mishandles.
 
 
 LINES: list[tuple[bytes, int]] = [
@@ -137,7 +137,7 @@ LINES: list[tuple[bytes, int]] = [
 
 
 def test_TRN_11_a_line_that_is_no_message_is_answered_and_the_next_one_counts(tmp_path: Path) -> None:
-    """THR-acp-lines: none of them ends the connection."""
+    """THR-acp-lines: no such line ends the connection."""
     with opened("acp", tmp_path) as door:
         for number, (line, code) in enumerate(LINES, 1):
             door.process.stdin.write(line + b"\n")
@@ -148,7 +148,7 @@ def test_TRN_11_a_line_that_is_no_message_is_answered_and_the_next_one_counts(tm
 
 
 def unnamed(door: AcpDoor) -> list[Any]:
-    """What was answered to what is no request."""
+    """Returns the answers to lines that are no requests."""
     return [each for each in door.received if each.get("id", 0) is None]
 
 
@@ -172,7 +172,7 @@ WRONG: list[tuple[str, Any, int]] = [
 
 
 def test_TRN_11_an_error_says_what_is_wrong_and_repeats_nothing(tmp_path: Path) -> None:
-    """THR-acp-errors-repeat-nothing: a client may log them."""
+    """THR-acp-errors-repeat-nothing: a client may log errors, so they contain no values of the request."""
     with opened(AcpDoor, tmp_path) as door:
         for method, params, code in WRONG:
             given = {"cwd": str(door.workspace), **params} if isinstance(params, dict) else params
@@ -190,7 +190,7 @@ def test_TRN_11_a_part_that_cannot_be_used_is_left_out(tmp_path: Path) -> None:
 
 
 def test_TRN_11_metadata_overwrites_no_parameter(tmp_path: Path) -> None:
-    """THR-acp-metadata: the SDK's own router lets it."""
+    """THR-acp-metadata: the SDK's own router would allow it."""
     with opened("acp", tmp_path, DONE) as door:
         meta = {"session_id": "another", "cwd": "/", "self": 1, "prompt": [], "remit": "nonsense"}
         given = {"sessionId": door.sessions["s"], "prompt": [{"type": "text", "text": "hi"}], "_meta": meta}
@@ -215,7 +215,7 @@ def test_TRN_11_one_request_can_be_cancelled(tmp_path: Path) -> None:
 
 
 def test_TRN_11_an_id_in_use_is_no_second_request(tmp_path: Path) -> None:
-    """THR-acp-id-in-use: an answer is for one request."""
+    """THR-acp-id-in-use: one answer belongs to one request."""
     with opened("acp", tmp_path, write(), DONE) as door:
         name = door.run(request("t"))
         question = asked(door)
@@ -295,7 +295,7 @@ def test_TRN_12_a_session_is_resumed_copied_closed_and_deleted(tmp_path: Path) -
         door.told("session/resume", {"sessionId": own, "cwd": cwd, "mcpServers": []})
         assert prompt(door, "third")["result"]["stopReason"] == "end_turn"
         assert texts(door.updates("s")[before:]) == "two"
-        for _ in range(2):  # what is not there is deleted already
+        for _ in range(2):  # deleting a missing session succeeds too
             assert door.told("session/delete", {"sessionId": own})["result"] == {}
         listed = door.told("session/list", {"cwd": cwd})["result"]["sessions"]
         assert [each["sessionId"] for each in listed] == [copy]
@@ -375,7 +375,7 @@ def test_TRN_13_strict_mode_shows_its_way_as_a_plan(tmp_path: Path) -> None:
 
 
 def test_TRN_13_hidden_characters_are_spelled_out(tmp_path: Path) -> None:
-    """THR-acp-hidden: in text, diffs and what is called raw."""
+    """THR-acp-hidden: in text, in diffs, and in raw input."""
     with opened("acp", tmp_path, write(content="x = '\u202e'\n"), {"text": "a\u202eb"}) as door:
         name = door.run(request("t"))
         question = asked(door)
@@ -423,7 +423,7 @@ def test_TRN_14_a_question_shows_what_its_answer_is_bound_to(tmp_path: Path) -> 
 
 
 def test_TRN_14_always_is_once_and_the_rule_is_shown(tmp_path: Path) -> None:
-    """THR-acp-always-is-once: no client widens what is allowed."""
+    """THR-acp-always-is-once: a client cannot widen what is allowed."""
     with opened("acp", tmp_path, write(content="x = 1\n"), write(content="x = 2\n"), DONE) as door:
         name = door.run(request("t"))
         pick(door, asked(door), "allow_and_show_rule")
@@ -462,7 +462,7 @@ def test_TRN_14_whatever_is_no_clear_yes_is_a_no(tmp_path: Path) -> None:
 
 
 def test_TRN_14_only_the_first_answer_counts_and_none_for_another_question(tmp_path: Path) -> None:
-    """THR-acp-other-questions: early, twice, and crossed."""
+    """THR-acp-other-questions: answers that come early, twice, or for another question."""
     with opened("acp", tmp_path, write("b.py"), write("c.py"), DONE) as door:
         name = door.run(request("t"))
         first = asked(door)
@@ -484,7 +484,7 @@ def test_TRN_14_only_the_first_answer_counts_and_none_for_another_question(tmp_p
 
 
 def sent_to_model(folder: Path) -> str:
-    """All that was sent as the person's, as the sessions keep it."""
+    """Returns all text that was sent to the model as the person's, as the session files keep it."""
     files = folder.rglob("session-*.jsonl")
     records = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     said = [each for each in records if each["type"] == "user" and each["origin"] == "person"]
@@ -598,7 +598,7 @@ NOT_OFFERED = [
 
 
 def test_TRN_16_what_is_not_offered_cannot_be_chosen(tmp_path: Path) -> None:
-    """THR-acp-not-offered: no client turns questions off."""
+    """THR-acp-not-offered: a client cannot turn questions off."""
     with opened("acp", tmp_path) as door:
         for name, value in NOT_OFFERED:
             assert choose(door, name, value)["error"]["code"] == -32602, (name, value)
@@ -608,7 +608,7 @@ def test_TRN_16_what_is_not_offered_cannot_be_chosen(tmp_path: Path) -> None:
 
 
 class EditorDoor(AcpDoor):
-    """A client with buffers, which lets its files be read and written, or only read."""
+    """A client with buffers, which lets the agent read and write its files, or only read them."""
 
     reads, writes_too = True, True
 
@@ -645,7 +645,7 @@ class ReadingDoor(EditorDoor):
 
 
 class DeafDoor(EditorDoor):
-    """Says that it wrote, and did not."""
+    """A client that reports a write without writing."""
 
     def write(self, params: Any) -> None:
         del params
@@ -690,7 +690,7 @@ def test_TRN_17_line_ends_of_the_editor_are_no_unsaved_text(tmp_path: Path) -> N
 
 
 def test_TRN_17_what_was_typed_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    """THR-acp-changed-buffer: between the question and the edit."""
+    """THR-acp-changed-buffer: the buffer changes between the question and the edit."""
     with opened(EditorDoor, tmp_path, EDIT, DONE) as door:
         path = str(door.workspace / "a.py")
         door.buffers[path] = "unsaved = 2\n"

@@ -1,4 +1,4 @@
-"""The invariants of ARCHITECTURE.md that belong to no single part: who carries out plans, and what needs a sandbox."""
+"""Invariants of ARCHITECTURE.md that concern no single part: who carries out plans, and what needs a sandbox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SERVER = Path(remit_server.__file__).parent
 
 
 def calls(tree: ast.AST) -> Iterator[str]:
-    """Every call as it is written: `sandbox.run`, `write_atomically`, …"""
+    """Yields each call as it is written: `sandbox.run`, `write_atomically`, …"""
     for node in ast.walk(tree):
         match node:
             case ast.Call(args=[first, *_], func=ast.Attribute(attr="to_thread")):
@@ -31,12 +31,12 @@ def calls(tree: ast.AST) -> Iterator[str]:
 
 @cache
 def all_calls() -> dict[Path, set[str]]:
-    """What each module of the server calls."""
+    """Returns the calls of each module of the server."""
     return {path: set(calls(ast.parse(path.read_text(encoding="utf-8")))) for path in SERVER.rglob("*.py")}
 
 
 def callers(ends: str) -> set[str]:
-    """The modules that call something whose name ends so."""
+    """Returns the modules that call something whose name ends with `ends`."""
     wanted = re.compile(rf"(?:.*[._])?{re.escape(ends)}")
     return {
         path.relative_to(SERVER).as_posix()
@@ -49,18 +49,17 @@ def callers(ends: str) -> set[str]:
     ("ends", "modules"),
     [
         ("tool.prepare", {"harness/stages/prepare.py"}),
-        # A policy file changes by a command of the person's own, which is `policy.update` and no tool.
-        # A merge that a crash cut short was approved before it.
+        # A policy file changes by the person's own command, `policy.update`, which is no tool. A merge that a crash cut
+        # short was approved before the crash.
         (
             "write_atomically",
             {"harness/stages/write.py", "runtime/policy/policy_update.py", "workspace/merges/recovery.py"},
         ),
         ("documents.replace", {"harness/stages/write.py"}),
-        # `remit sandbox check` tries the sandbox with attempts of its own, `remit sandbox run` runs a person's command.
-        # What git's history holds is asked of git by a command without arguments from anywhere, which cannot write.
-        # A program that may be a tool is asked what it is with a folder of its own, before any call; so is an MCP
-        # server whose tools the person looks at.
-        # `Scheduled` is the sandbox that all of them were given, where each command waits its turn.
+        # `remit sandbox check` tries the sandbox with its own attempts, and `remit sandbox run` runs a person's
+        # command. To read git's history, git is run with fixed arguments, which cannot write. A program that may be a
+        # tool is asked for its description before any call, with a folder of its own; so is an MCP server whose tools
+        # the person looks at. `Scheduled` is the sandbox that all of these get, in which each command waits its turn.
         (
             "sandbox.run",
             {
@@ -85,7 +84,7 @@ def callers(ends: str) -> set[str]:
     ],
 )
 def test_only_the_harness_carries_out_a_plan(ends: str, modules: set[str]) -> None:
-    """invariant 1: tools return plans, and nothing but the dispatcher's harness writes a file or runs a command."""
+    """invariant 1: tools return plans, and only the dispatcher's harness writes files and runs commands."""
     assert callers(ends) == modules
 
 
@@ -95,7 +94,7 @@ def functions(path: Path) -> dict[str, ast.AST]:
 
 
 def calls_in_order(path: Path, function: str) -> Iterator[str]:
-    """The names that a function calls, as they are called, with those of its own module's functions in their place."""
+    """Yields the names that a function calls, in order; a function of the same module is replaced by what it calls."""
     calls = [node for node in ast.walk(functions(path)[function]) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda node: (node.end_lineno, node.end_col_offset)):
         named = [ast.unparse(each).rsplit(".", 1)[-1] for each in (call.func, *call.args)]  # `to_thread(f, …)` calls f
@@ -118,19 +117,20 @@ def test_the_stages_run_in_the_order_of_the_list(column: str, module: str, funct
     place = listed[0].index(column)
     stated = [line[place] for line in listed[2:] if line[place]]
     called = dict.fromkeys(name for name in calls_in_order(SERVER / module, function) if name in stated)
-    # What ends early, of a call that is collected or that finds nothing left, is recorded before the later stages.
+    # `finish` also records calls that end early, because they are collected or have nothing left, so its place may
+    # differ.
     assert [name for name in called if name != "finish"] == [name for name in stated if name != "finish"]
     assert ("finish" in called) == ("finish" in stated)
 
 
 @pytest.mark.parametrize("asks", ["evaluate", "decide"])
 def test_judging_has_one_place(asks: str) -> None:
-    """Each stage takes its judgement from there: nothing else in the harness asks policy or the standing answers."""
+    """Every stage gets its judgement there: nothing else in the harness asks policy or the standing answers."""
     assert {module for module in callers(asks) if module.startswith("harness/")} == {"harness/judgement.py"}
 
 
 def test_the_record_decides_nothing() -> None:
-    """A refusal is raised by the stage that refuses, and never by what records it."""
+    """The stage that refuses raises the refusal; the code that records it never does."""
     raised = {
         ast.unparse(node.exc)
         for path in (SERVER / "harness" / "record").glob("*.py")
@@ -142,7 +142,8 @@ def test_the_record_decides_nothing() -> None:
 
 @pytest.mark.slow
 def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:
-    """invariant 7, THR-sandbox-none-there: with nothing on the machine that isolates, reading goes on in process and commands are refused."""
+    """invariant 7, THR-sandbox-none-there: if nothing on the machine can isolate, reading goes on in process and
+    commands are refused."""
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "a.py").write_text("total = 1\n")
     remit, nothing = CommandLine.alone(tmp_path / "shop", tmp_path), str(tmp_path)
@@ -154,5 +155,5 @@ def test_reading_needs_no_sandbox_and_commands_do(tmp_path: Path) -> None:
     words = ("run-tool", "run_command", tried, "--intent", "EXECUTE", "--approve", "session", "--json")
     run = remit(*words, PATH=nothing, REMIT_SANDBOX="bubblewrap")
     assert run.of("tool_result")[0]["error"]["code"] == "sandbox_unavailable"
-    assert not run.of("approval_required")  # nobody is asked about what cannot run
+    assert not run.of("approval_required")  # the person is not asked about a command that cannot run
     assert sorted(path.name for path in remit.workspace.iterdir()) == ["a.py"]

@@ -1,4 +1,4 @@
-"""What an error says of an argument hides nothing and moves no cursor (CLI-01)."""
+"""An error about an argument shows hidden characters and cannot move the cursor (CLI-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the server starts or accepts has a row that says what it may do by itself (APP-14)."""
+"""Everything that the server starts or accepts has a row that says what it may do by itself (APP-14)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ ACCEPTS = {"accept", "start_server", "start_unix_server", "create_server", "crea
 
 
 def calls(file: Path) -> set[str]:
-    """The names of what a file calls that starts a process or takes a connection: of the modules that do, or of a
-    socket."""
+    """Returns the names of the calls in a file that start a process or accept a connection."""
     found = set[str]()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

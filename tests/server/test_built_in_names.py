@@ -1,4 +1,4 @@
-"""The built-in model edits the file that was named and no other, and says only what happened."""
+"""The built-in model edits only the file that was named, and reports only what happened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARED = ("util.py", "src/a/util.py", "src/b/util.py")
 
 @asynccontextmanager
 async def built_in(folder: Path, *files: str) -> AsyncIterator[Bench]:
-    """A runtime on the built-in model, in a workspace where each of `files` holds the same code."""
+    """A runtime with the built-in model, in a workspace in which each of `files` has the same code."""
     workspace = folder / "workspace"
     for name in files:
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ async def built_in(folder: Path, *files: str) -> AsyncIterator[Bench]:
 
 
 def changed(bench: Bench) -> dict[str, str]:
-    """The files that are not as they were."""
+    """Returns the files that have changed, with their text."""
     files = (file for file in bench.workspace.rglob("*") if file.is_file())
     return {file.relative_to(bench.workspace).as_posix(): text for file in files if (text := file.read_text()) != CODE}
 
@@ -71,7 +71,7 @@ async def test_THR_model_of_files_that_share_a_name_the_one_that_is_named_is_edi
     ],
 )
 async def test_THR_model_a_file_that_is_not_named_is_not_edited(tmp_path: Path, place: str) -> None:
-    """No file is called so, or several may be meant: none is taken in its place, and nothing else is done instead."""
+    """If no file has that name, or several files do, the model edits no other one and does nothing else instead."""
     async with built_in(tmp_path, "src/a/util.py", "src/b/util.py") as bench:
         result = await bench.ask(f"Use `new_name` instead of `old_name` throughout {place}", asker=Answering())
         assert changed(bench) == {}
@@ -158,7 +158,7 @@ async def test_B6_a_no_to_the_only_change_is_denied(tmp_path: Path) -> None:
 
 
 class TakesTheFirst(Answering):
-    """Takes the first hunk of each change, and leaves the others out."""
+    """An asker that takes the first hunk of each change, and leaves out the others."""
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         (diff,) = question.diffs
@@ -219,7 +219,7 @@ async def test_A3_why_a_named_file_cannot_be_opened_is_what_the_call_says(
 async def test_THR_model_a_path_from_elsewhere_names_no_file_of_the_workspace(
     tmp_path: Path, request_: str, path: str
 ) -> None:
-    """Also where one of that name is there, and is not among the known ones."""
+    """Even if a file with that name exists in the workspace, but is not among the known files."""
     async with built_in(tmp_path, "src/other.py") as bench:
         (bench.workspace / ".gitignore").write_text("util.py\n")
         (bench.workspace / "util.py").write_text(CODE)

@@ -1,4 +1,4 @@
-"""MOD-23: what needs no model is found by rules, in six languages; what lacks a part is asked for by name."""
+"""MOD-23: rules do what needs no model, in six languages; if a part is missing, they ask for it by name."""
 
 from __future__ import annotations
 
@@ -441,15 +441,15 @@ NOT_THE_FILE = (GUIDED / "not_the_file.txt").read_text("utf-8").splitlines()
 
 
 def done_for(sentence: str, files: AbstractSet[str]) -> list[Route]:
-    """What rules do for a sentence: nothing where one of several wishes lacks a part."""
+    """Returns what the rules do for a sentence; nothing if a part of one of its wishes is missing."""
     found = [route(wish, files) for wish in wishes_in(sentence, files)]
     return [] if any(isinstance(each, Missing) for each in found) else found
 
 
 @rows("sentence", ASK_FOR_NO_EDIT)
 def test_MOD_23_nothing_is_changed_or_run_for_what_asks_for_no_one_edit(sentence: str) -> None:
-    """Phrased by somebody who had not seen the rules (complaints, questions, negations, two things at once), and by
-    somebody who had, and looked for what they misread."""
+    """Written by somebody who had not seen the rules (complaints, questions, negations, two wishes at once), and by
+    somebody who had, and looked for sentences that they misread."""
     for found in done_for(sentence, SHOP):
         assert not isinstance(found, Edited)
         assert not isinstance(found, Routed) or found.tool in LOOKS
@@ -464,13 +464,13 @@ def test_MOD_23_one_thing_that_is_spelled_out_is_done(sentence: str) -> None:
 
 @rows("sentence", (GUIDED / "two_wished.txt").read_text("utf-8").splitlines())
 def test_MOD_23_several_plain_wishes_are_several(sentence: str) -> None:
-    """Phrased by somebody who had not seen the rules."""
+    """Written by somebody who had not seen the rules."""
     assert len(wishes_in(sentence, SHOP)) > 1
 
 
 @rows("sentence", (GUIDED / "plain_wished.txt").read_text("utf-8").splitlines())
 def test_MOD_23_what_people_type_is_taken(sentence: str) -> None:
-    """Phrased by somebody who had not seen the rules, as different people type: sloppy, polite, without quotes."""
+    """Written by somebody who had not seen the rules, as different people type: sloppy, polite, without quotes."""
     found = [route(wish, SHOP) for wish in wishes_in(sentence, SHOP)]
     assert found
     assert not any(isinstance(each, Missing) for each in found)
@@ -478,7 +478,7 @@ def test_MOD_23_what_people_type_is_taken(sentence: str) -> None:
 
 @rows("sentence", NOT_THE_FILE)
 def test_MOD_23_a_file_is_no_it_that_another_clause_speaks_of(sentence: str) -> None:
-    """Phrased by somebody who had not seen the rules: "there is dead code in cart.py, remove it"."""
+    """Written by somebody who had not seen the rules: "there is dead code in cart.py, remove it"."""
     for found in done_for(sentence, SHOP):
         assert not isinstance(found, Routed) or found.tool not in {"delete_file", "move_file"}
 
@@ -941,7 +941,7 @@ def test_MOD_23_what_is_no_plain_value_is_left(path: str, content: str, name: st
 
 @rows("path", ["a.py", "a.js", "a.yaml", "a.ini", "a.sh", "Makefile"])
 def test_MOD_23_a_line_of_any_length_is_left_at_once(path: str) -> None:
-    """50,000 characters took half a minute."""
+    """A line of 50,000 characters used to take half a minute."""
     for line in (f"RATE=5{' ' * 50_000}x", f"RATE: a{' ' * 50_000}x", f"RATE==1{' ' * 50_000}x"):
         with pytest.raises(NoPlace):
             plan_edit(path, SetValue("RATE", "6"), [line])
@@ -955,7 +955,7 @@ WITHIN = {
     "ini": "[all]\n",
     "sh": "text='\nRATE=5\n'\n",
 }
-"""What stands at the top of a file of each kind; it sets nothing, whatever it looks like."""
+"""Text at the top of a file of each kind; it sets nothing, though it may look so."""
 
 SETTINGS = st.dictionaries(
     st.sampled_from(["rate", "RATES", "a.b"]),
@@ -972,7 +972,7 @@ NEW_VALUES = (
 
 
 def written(kind: str, name: str, value: Any, note: str) -> str:
-    """Returns the line that sets a name in a file of the kind, or the lines."""
+    """Returns the line, or lines, that set a name in a file of this kind."""
     match kind:
         case "py":
             return f"{name.replace('.', '_')} = {value!r}{note}\n"
@@ -989,7 +989,7 @@ def written(kind: str, name: str, value: Any, note: str) -> str:
 
 
 def read(kind: str, content: str) -> dict[str, Any]:
-    """Returns what a file of the kind sets, by its own parser."""
+    """Returns the names that a file of this kind sets, read by the parser of its format."""
     match kind:
         case "py":
             found = (node for node in ast.parse(content).body if isinstance(node, ast.Assign))
@@ -1010,7 +1010,7 @@ def read(kind: str, content: str) -> dict[str, Any]:
 
 
 def is_meant(value: str, found: Any) -> bool:
-    """Returns whether what is read there now is what was asked for."""
+    """Returns whether the value that the file has now is the requested one."""
     if isinstance(found, str):
         return found in {value, value[1:-1]} or (found.lower() in {"true", "false", "yes", "no", "on", "off"})
     if found is None:
@@ -1143,7 +1143,7 @@ def edited(content: str, arguments: Any) -> str:
 
 @asynccontextmanager
 async def built_in(folder: Path) -> AsyncIterator[Bench]:
-    """A runtime on the built-in model."""
+    """A runtime with the built-in model."""
     workspace = folder / "workspace"
     (workspace / "src").mkdir(parents=True)
     (workspace / "src" / "cart.py").write_text("class Cart:\n    total = 0\n")
@@ -1194,7 +1194,7 @@ async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str,
 
 
 async def test_MOD_23_a_word_of_any_length_is_declined(tmp_path: Path) -> None:
-    """4,000 characters took a minute and a half: what tells kinds of wishes apart looked at all of them."""
+    """4,000 characters used to take a minute and a half, because the tests for kinds of wishes read the whole word."""
     async with built_in(tmp_path) as bench:
         assert (await bench.ask(f"find {'x' * 50_000}")).status == "declined"
 
@@ -1317,7 +1317,8 @@ async def test_MOD_23_of_files_of_one_name_it_asks_which(tmp_path: Path) -> None
 
 @st.composite
 def phrases(draw: st.DrawFn) -> tuple[str, str]:
-    """An idea and one of its phrases, read where they are drawn: whoever only collects does not wait for them."""
+    """Draws an idea and one of its phrases; the table is read only now, so that collecting the tests does not wait for
+    it."""
     rows = phrase_table().phrases
     return draw(st.sampled_from([(idea, phrase) for idea in IDEAS for phrase in rows[idea]]))
 
@@ -1327,7 +1328,7 @@ def phrases(draw: st.DrawFn) -> tuple[str, str]:
 def test_MOD_23_each_phrase_has_the_parts_that_its_rule_takes(
     data: st.DataObject, phrase: tuple[str, str], files: tuple[str, ...]
 ) -> None:
-    """And what a phrase is from end to end, the set that is asked first says that it may be."""
+    """The quick check that comes first must also name every phrase that matches the whole text."""
     idea, pattern = phrase[0], pattern_of(phrase[1])
     text = data.draw(st.from_regex(re.compile(pattern.pattern.replace("(?-i:", "(?:")), fullmatch=True), label=idea)
     take_phrase(Sentence(text, text, (), files, (), wordings=(text,), spelled=("`a`",) * len(QUOTE_MARKS)))

@@ -1,4 +1,4 @@
-"""Which shell runs a command line, and what it refuses to misread (CMD-07)."""
+"""Which shell runs a command line, and which lines are refused because that shell would misread them (CMD-07)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_CMD_07_where_no_bash_runs_it_a_bash_word_is_refused_by_its_name(line: s
 )
 @example(["}", "'", "'", "\n", ";"])
 def test_CMD_07_no_line_is_too_broken_to_be_looked_at(pieces: list[str]) -> None:
-    """Only a `ToolError` refuses a line: whatever else was raised would end the turn."""
+    """A line may only be refused with a `ToolError`; any other exception would end the turn."""
     with suppress(ToolError):
         assert shell_argv("".join(pieces), {}, "/nowhere")[:2] == ("/bin/sh", "-c")
 

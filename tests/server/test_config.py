@@ -1,4 +1,4 @@
-"""Configuration: which value counts and where it is set, and that a project loosens nothing (CFG-01 to CFG-03)."""
+"""Configuration: which value counts, where it was set, and that a project loosens nothing (CFG-01 to CFG-03)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from remit_server.runtime.settings import Settings
 
 
 class Places:
-    """A home, a project and the system's folder, with a file in each that is asked for."""
+    """A home, a project and the system's folder, with a configuration file in each that a test writes."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.workspace = folder / "shop"
@@ -74,7 +74,7 @@ def test_CFG_01_the_later_layer_counts_and_says_where(here: Places) -> None:
     assert (found.value(key), str(found.origins[key])) == (7, "environment: REMIT_SEED")
     found = resolve(here.workspace, here.environment | {"REMIT_SEED": "7"}, {key: "8"})
     assert (found.value(key), str(found.origins[key])) == (8, "command line")
-    # What one file leaves out is the other's.
+    # A key that one file leaves out keeps the value of the other file.
     here.write("project", "model: { top_p: 0.5 }\n")
     assert here.resolved().value(key) == 3
 
@@ -92,7 +92,7 @@ def test_CFG_01_each_setting_changes_the_settings_from_a_file(here: Places, key:
 
 @pytest.mark.parametrize("key", KEYS, ids=".".join)
 def test_CFG_02_a_hostile_project_loosens_nothing(here: Places, key: tuple[str, str]) -> None:
-    """Of every setting there is, so that a new one cannot be forgotten."""
+    """Runs for every setting, so that no new one can be forgotten."""
     lower, higher = VALUES[key]
     match project_may(*key):
         case "no":
@@ -222,7 +222,7 @@ EDGES: list[Any] = [
 
 @pytest.mark.parametrize("key", KEYS)
 def test_LSP_15_no_value_of_an_editor_is_an_error_and_none_loosens(here: Places, key: tuple[str, str]) -> None:
-    """Each edge value, over the default, over a lower and over a higher one: it counts, or one sentence says why not."""
+    """Each edge value is set over the default, a lower and a higher value: it counts, or one sentence says why not."""
     for own in (None, *VALUES[key]):
         here.write("user", "{}") if own is None else here.set("user", key, own)
         before = here.resolved()

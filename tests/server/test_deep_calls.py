@@ -1,4 +1,4 @@
-"""How deep the arguments of a call go that a local or a scripted model makes (MOD-13)."""
+"""How deeply the arguments may be nested in a call of a local or a scripted model (MOD-13)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMAS = {"a": {"type": "object", "properties": {"x": {"type": "array"}}}}
 
 
 def body(dialect: Dialect, value: str) -> str:
-    """A call of `a` with one argument, as it stands between the markers of a dialect."""
+    """Returns a call of `a` with one argument, as it stands between the markers of a dialect."""
     head = dialect.before_name + "a" + dialect.after_name
     match dialect.encoding:
         case PythonKeywords():
@@ -49,7 +49,7 @@ def test_MOD_13_no_dialect_has_a_call_nested_deeper_than_the_bound(name: str, le
         (read,) = read_calls(DIALECTS[name], body(DIALECTS[name], "[" * levels + "]" * levels), SCHEMAS)
     except UnreadableCall:
         return
-    assert isinstance(read.arguments["x"], str)  # too deep to be read at all, so it stays text, which its tool refuses
+    assert isinstance(read.arguments["x"], str)  # too deep to be read, so it stays text, which the tool refuses
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -69,7 +69,7 @@ def test_MOD_04_python_that_is_no_value_is_refused(dialect: Dialect, value: str)
 
 @pytest.mark.parametrize("dialect", [HERMES, LLAMA, MISTRAL, QWEN_XML, GLM], ids=lambda each: each.name)
 def test_MOD_04_half_of_a_surrogate_pair_is_in_no_call(dialect: Dialect) -> None:
-    """The frame of a local model's call could not be written, which would end its process."""
+    """Otherwise the model process could not encode the call's frame, and would end."""
     (read,) = read_calls(dialect, body(dialect, '["\\ud800"]'), SCHEMAS)
     assert read.arguments == {"x": ["\ufffd"]}
 

@@ -1,4 +1,5 @@
-"""MOD-16: the syntaxes of calls. Each row of the table is spelled, read, held by a grammar, and compared with templates."""
+"""MOD-16: the dialects of calls. Each row of the table is spelled, read, held by a grammar, and compared with
+templates."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def body_of(dialect: Dialect, spelled: str) -> str:
-    """What a reader of the marked text would pass on."""
+    """Returns the text between the markers, which the reader of marked text passes on."""
     assert spelled.startswith(dialect.marker)
     return spelled.removeprefix(dialect.marker).removesuffix(dialect.end)
 
@@ -107,7 +108,7 @@ def test_MOD_04_a_call_that_is_cut_off_is_refused(dialect: Dialect, data: st.Dat
     except UnreadableCall:
         return
     whole = {"path": "src/a.py", "text": "x = 1"}
-    # Between the tags of two arguments nothing tells that there was another; the closing marker of the call does.
+    # Between the tags of two arguments nothing shows that another one follows; only the call's end marker does.
     assert isinstance(dialect.encoding, Tagged)
     assert all(call.arguments.items() <= whole.items() for call in calls)
 
@@ -126,7 +127,7 @@ TOKENS: Mapping[str, tuple[str, ...]] = {
     PYTHON.name: ("<|tool_call_start|>", "<|tool_call_end|>"),
     LLAMA.name: (),
 }
-"""The markers that models of a dialect have single tokens for."""
+"""For each dialect, the markers for which its models have single tokens."""
 
 SIGN: Mapping[str, str] = {
     HERMES.name: "<tool_call>",
@@ -144,7 +145,7 @@ GENERATIONS = rounds(1_000, 60)
 
 
 def template_of(dialect: Dialect) -> str:
-    """A template that only says which dialect it is of."""
+    """Returns a template that contains only the sign of its dialect."""
     said = "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content }}<|end|>{%- endfor -%}<|assistant|>"
     return f"{{%- set sign = {json.dumps(SIGN[dialect.name])} -%}}{said}"
 
@@ -153,7 +154,7 @@ def template_of(dialect: Dialect) -> str:
 @pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
 @pytest.mark.parametrize("name", TOKENS)
 async def test_THR_model_outside_intent_in_every_dialect(name: str) -> None:
-    """Generations of noise under a dialect's grammar hold no call outside its intent, and no invalid argument."""
+    """Random generations under a dialect's grammar contain no call outside the intent, and no invalid argument."""
     dialect = DIALECTS[name]
     begins = TOKENS[name][:1] or (dialect.marker[0],)
     model = tiny_model(f"dialect-{name}", (*MARKERS[:6], *TOKENS[name]), template_of(dialect), begins=begins)
@@ -195,7 +196,7 @@ GOLDEN: Mapping[str, tuple[Dialect, bool]] = {
     "meta-llama-Llama-3.3-70B-Instruct": (LLAMA, True),
     "google-gemma-2-2b-it": (COMPACT, False),
 }
-"""The dialect of each model's template, and whether the template spells calls itself."""
+"""For each model, the dialect of its template, and whether the template itself spells calls."""
 
 INDEX = "https://pypi.org/simple/llama-cpp-python/"
 SDIST = "llama_cpp_python-0.3.36.tar.gz"
@@ -209,7 +210,7 @@ ARGUMENTS_OF_ALL_KINDS: dict[str, JsonValue] = {
 
 
 def fetch_sdist() -> bytes:
-    """The source package from PyPI, as its index describes it."""
+    """Downloads the source package from PyPI, and checks it against the index."""
     accepts = {"Accept": "application/vnd.pypi.simple.v1+json"}
     with urllib.request.urlopen(urllib.request.Request(INDEX, headers=accepts), timeout=60) as answer:
         files = json.loads(answer.read())["files"]
@@ -222,7 +223,7 @@ def fetch_sdist() -> bytes:
 
 @pytest.fixture(scope="session")
 def templates(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """The models' own chat templates, as llama.cpp's source has them: none is kept here."""
+    """The models' own chat templates, taken from llama.cpp's source; none is kept in this repository."""
     if folder := os.environ.get("REMIT_CHAT_TEMPLATES"):
         return {path.stem: path.read_text("utf-8") for path in Path(folder).glob("*.jinja")}
     try:
@@ -237,7 +238,7 @@ def templates(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 
 def compiled(source: str) -> Template:
-    """A template as transformers renders it."""
+    """Returns a function that renders a template as transformers does."""
     from transformers.utils.chat_template_utils import _compile_jinja_template
 
     made = _compile_jinja_template(source)
@@ -257,7 +258,7 @@ def compiled(source: str) -> Template:
 
 
 def conversation(calls: int) -> list[ChatMessage]:
-    """A request, and so many calls with their results, one a message."""
+    """Returns a request, and `calls` calls with their results, one call per message."""
     said = [ChatMessage(role="system", content="s"), ChatMessage(role="user", content="u")]
     for number in range(calls):
         arguments = ARGUMENTS_OF_ALL_KINDS if number == 0 else {"n": number}
@@ -268,7 +269,7 @@ def conversation(calls: int) -> list[ChatMessage]:
 
 
 def spelled_by(shown: Renderer, message: ChatMessage) -> str:
-    """What the grammar has the model write for a message's call."""
+    """Returns the text that the grammar makes the model write for the message's call."""
     (call,) = message.tool_calls
     call_id = hashlib.sha256(call.id.encode()).hexdigest()[:9]
     return spell_call(shown.dialect, call.name, call.arguments, call_id)
@@ -277,7 +278,7 @@ def spelled_by(shown: Renderer, message: ChatMessage) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_MOD_16_call_result_call_is_the_models_template_byte_for_byte(templates: Mapping[str, str], name: str) -> None:
-    """What a model writes under the grammar is what its template writes of it afterwards: prompts are only added to."""
+    """The template later spells a call exactly as the model wrote it under the grammar, so that a prompt only grows."""
     dialect, native = GOLDEN[name]
     source = templates[name]
     shown = renderer(compiled(source), (), "<bos>", "<eos>", source=source)
@@ -290,7 +291,7 @@ def test_MOD_16_call_result_call_is_the_models_template_byte_for_byte(templates:
         found = last.find(spelled, at)
         assert found >= 0, last
         before = shown.render(whole[:number], {})
-        # A template may leave out of its history the thinking that it began a prompt with.
+        # A template may drop, from earlier messages, the thinking with which it begins a prompt.
         prompt = re.sub(r"(<think>\s*</think>|<\|channel>thought\n<channel\|>)\s*\Z", "", before)
         assert last.startswith(prompt.rstrip("\n"))
         between = last[len(prompt.rstrip("\n")) : found]
@@ -303,6 +304,6 @@ def test_MOD_16_call_result_call_is_the_models_template_byte_for_byte(templates:
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("filling", ["\n", " \n", "a ", "<", "{", '"'])
 def test_MOD_14_a_long_text_that_is_no_call_is_read_in_time_by_its_length(name: str, filling: str) -> None:
-    """By an expression that tries again at each place this would take minutes."""
+    """An expression that starts again at each place would take minutes."""
     with pytest.raises(UnreadableCall):
         read_calls(DIALECTS[name], filling * 300_000, {})

@@ -1,4 +1,4 @@
-"""The diff that a person reviews is difflib's, found faster (APP-03)."""
+"""The diff that a person reviews equals difflib's, but is found faster (APP-03)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_more_than_can_be_compared_is_one_hunk() -> None:
 
 
 def test_THR_approvals_many_edits_of_a_long_file_are_all_shown() -> None:
-    """Each where it is, and the file is never shown as removed and added anew."""
+    """Each edit is shown in its place, and not as one removal and addition of the whole file."""
     old = [f"line {n}" for n in range(20_000)]
     new = [f"edited {n}" if n % 100 == 50 else line for n, line in enumerate(old)]
     lines = shown("".join(f"{line}\n" for line in old), "".join(f"{line}\n" for line in new)).splitlines()

@@ -1,4 +1,5 @@
-"""The documentation as a site: built strictly, whole, asking nobody for anything (DOC-01), its pictures made by tests (DOC-03)."""
+"""The documentation's site is built strictly and completely, loads nothing from elsewhere (DOC-01), and has pictures
+that tests made (DOC-03)."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ pytestmark = pytest.mark.slow  # the whole site is built
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "scripts" / "docs" / "build.py"
 LOADED = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*?\b(?:src|href)=[\"']?(?:https?:)?//[^\"' >]*")
-"""What a browser fetches as it reads a page; a link that a person may follow is none."""
+"""What a browser loads for a page; a link that a person may click does not count."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`make docs`, into a folder of its own; a warning is a failure."""
+    """Runs `make docs` into a folder of its own; a warning is a failure."""
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run([sys.executable, str(BUILD), str(folder)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -47,7 +48,7 @@ def test_DOC_01_nothing_is_loaded_from_another_place(site: Path) -> None:
 
 
 def test_DOC_01_a_dead_link_anchor_or_picture_is_an_error(tmp_path: Path) -> None:
-    """In what the site is made of, with one page that is not in the navigation."""
+    """They lie in the sources of the site, and the page is not in the navigation."""
     program = runpy.run_path(str(BUILD))
     program["stage"](tmp_path / "docs")
     dead = ["[there](no-such-page.md)", "[there](#no-such-heading)", "![there](no-such.png)", "[there](../schemas)"]
@@ -58,7 +59,7 @@ def test_DOC_01_a_dead_link_anchor_or_picture_is_an_error(tmp_path: Path) -> Non
 
 
 SHOWN = ("dark", "light", "200", "narrow")
-"""A picture is taken in both colours, at 200 % and in a narrow window."""
+"""Each picture is taken in both colours, at 200 % and in a narrow window."""
 PICTURES = {path.stem: path.stat().st_size for path in (ROOT / "docs" / "images").glob("*.png")}
 
 

@@ -1,6 +1,7 @@
-"""What the documentation names exists: files, tests, make targets, commands, settings; its policies load and its output is real.
+"""Everything that the documentation names exists: files, tests, make targets, commands, settings; its policies can be
+loaded, and its output is real.
 
-Prose is read as Markdown is: names stand in backticks or links. A name that nobody can find is a lie to a newcomer.
+In the prose names stand in backticks or links. A name that cannot be found would mislead a newcomer.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from remit_server.transports.lsp.rpc.custom_methods import CUSTOM, CUSTOM_RESULT
 ROOT = Path(__file__).parents[2]
 DOCS = ("ARCHITECTURE.md", "docs/recipes.md", "README.md", "CONTRIBUTING.md", "client-vscode/README.md")
 GUIDES = tuple(sorted({path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")} - set(DOCS)))
-"""Pages for people who use it: most paths in them are the reader's own."""
+"""Pages for users, in which most paths are the reader's own."""
 ALL = (*DOCS, *GUIDES)
 GENERATED = frozenset({"client-vscode/remit.vsix", "client-vscode/node_modules", "remit.vsix"})
-"""Named by the documentation, made by a command it names."""
+"""Files that the documentation names, and that one of its commands makes."""
 LEFT_OUT = frozenset({"node_modules", "__pycache__", "out", "dist", "build"})
 SOURCES = (".py", ".ts", ".tsx", ".mjs", ".json", ".toml", ".sh", ".lua", ".el", ".yaml")
 
@@ -56,7 +57,7 @@ IN_PROSE = re.compile(r"remit ([a-z-]+)(?: ([a-z|-]+))?(.*)")
 
 @dataclass(frozen=True)
 class Page:
-    """One page, its code taken apart from its prose."""
+    """One page; `fences` has its code, `prose` its text without the code."""
 
     name: str
     text: str
@@ -75,7 +76,7 @@ class Page:
 
     @property
     def console(self) -> list[str]:
-        """The lines that a reader would type."""
+        """Returns the lines that a reader would type."""
         typed = (
             line[2:]
             for kind, body in self.fences
@@ -92,7 +93,7 @@ def page(name: str) -> Page:
 
 @cache
 def tree() -> tuple[str, ...]:
-    """Every file and folder of the project, as `/a/b`, without what is installed or built."""
+    """Returns every file and folder of the project as `/a/b`, without what is installed or built."""
     found: list[str] = []
     for folder, folders, files in os.walk(ROOT):
         hidden = {name for name in folders if name.startswith(".") and name not in {".ci", ".remit"}}
@@ -104,14 +105,14 @@ def tree() -> tuple[str, ...]:
 
 @cache
 def sources(*suffixes: str) -> str:
-    """The text of all source files with these endings."""
+    """Returns the text of all source files with these endings."""
     own = [path for path in tree() if path.endswith(suffixes) and not path.endswith((Path(__file__).name, "lock.json"))]
     return "\n".join((ROOT / path[1:]).read_text(encoding="utf-8") for path in own if (ROOT / path[1:]).is_file())
 
 
 @cache
 def words() -> frozenset[str]:
-    """Every name and word of the source files."""
+    """Returns every name and word in the source files."""
     return frozenset(re.findall(r"\w+", sources(*SOURCES)))
 
 
@@ -124,18 +125,18 @@ def known_tests() -> frozenset[str]:
 
 
 def exists(path: str) -> bool:
-    """Whether a file or folder of the project has this path, or ends with it."""
+    """Returns whether a file or folder of the project has this path, or a path that ends with it."""
     wanted = path.rstrip("/")
     return wanted in GENERATED or any(entry.endswith(f"/{wanted}") for entry in tree())
 
 
 def anchors(file: Path) -> set[str]:
-    """What `#…` may follow the name of a page: its headings, as they are made into links."""
+    """Returns the anchors of a page, which are made of its headings."""
     headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-# what is wrong with a page, one finder for each kind of name
+# finders of mistakes in a page, one for each kind of name
 
 
 def dead_links(page: Page) -> Iterator[str]:
@@ -176,7 +177,7 @@ def missing_targets(page: Page) -> Iterator[str]:
 
 
 def wrong_commands(page: Page) -> Iterator[str]:
-    """`remit …`: in prose its command, what stands behind that, and its options; in a console the whole line."""
+    """Checks `remit …`: in prose the command, its subcommand and its options; in a console block the whole line."""
     yield from (
         span for span in page.spans if (found := IN_PROSE.fullmatch(span)) and not known_command(*found.groups())
     )
@@ -202,12 +203,12 @@ def parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def nested(command: str) -> set[str]:
-    """The second words of a command, such as `log` and `verify`."""
+    """Returns the subcommands of a command, such as `log` and `verify`."""
     return {name for parser in subparsers(command) for name in parser}
 
 
 def options(command: str) -> set[str]:
-    """The options of a command and of everything below it."""
+    """Returns the options of a command and of its subcommands."""
     parsers = [parser_of(command), *(each for parser in subparsers(command) for each in parser.values())]
     return {name for parser in parsers for action in parser._actions for name in action.option_strings}
 
@@ -217,12 +218,12 @@ def subparsers(command: str) -> list[dict[str, argparse.ArgumentParser]]:
 
 
 def understood(words: list[str]) -> bool:
-    """Whether the command line parses, as the real program parses it."""
+    """Returns whether the real program would accept the command line."""
     if not words or words[0] in {"--help", "--version"}:
         return True
     command, rest = (words[0], words[1:]) if words[0] in COMMANDS else ("ask", words)
     if command == "ask" and command != words[0] and len(words) == 1 and " " not in words[0]:
-        return False  # one bare word is a command that does not exist, not a prompt
+        return False  # a single bare word is an unknown command, not a prompt
     try:
         parser_of(command).parse_args(rest)
     except SystemExit:
@@ -231,7 +232,8 @@ def understood(words: list[str]) -> bool:
 
 
 def unknown_names(page: Page) -> Iterator[str]:
-    """Editor commands and settings, methods, environment variables, error codes that nothing in the sources knows."""
+    """Yields editor commands and settings, methods, environment variables and error codes that the sources do not
+    contain."""
     client = json.loads((ROOT / "client-vscode/package.json").read_text(encoding="utf-8"))["contributes"]
     known = {*LSP_COMMANDS, *CUSTOM, *CUSTOM_RESULTS, *client["configuration"]["properties"]}
     known |= {command["command"] for command in client["commands"]}
@@ -240,7 +242,7 @@ def unknown_names(page: Page) -> Iterator[str]:
     titles = {f"Remit: {strings.get(each['title'].strip('%'), each['title'])}" for each in client["commands"]}
     fenced = "\n".join(body for _, body in page.fences)
     quoted = re.findall(r"[\"']([^\"'\n]+)[\"']", fenced)
-    known |= set(re.findall(r"^    \"(remit/\w+)\": Custom", fenced, re.MULTILINE))  # which a recipe adds
+    known |= set(re.findall(r"^    \"(remit/\w+)\": Custom", fenced, re.MULTILINE))  # which the recipe itself adds
     for name in (*page.spans, *quoted):
         dotted = re.fullmatch(r"remit[./][a-zA-Z./]+", name) and not name.endswith((".lua", ".el", ".vsix", ".md"))
         variable = re.match(r"\$?(REMIT_\w+)", name)
@@ -252,7 +254,7 @@ def unknown_names(page: Page) -> Iterator[str]:
 
 
 def unknown_identifiers(page: Page) -> Iterator[str]:
-    """In ARCHITECTURE.md, names of classes, functions and tables."""
+    """Yields names of classes, functions and tables in ARCHITECTURE.md that the sources do not contain."""
     for span in page.spans if page.name == "ARCHITECTURE.md" else []:
         for name in re.findall(r"[A-Za-z_]\w+", span) if re.fullmatch(r"[A-Za-z_][\w.]*", span) else []:
             if name not in words():
@@ -307,7 +309,7 @@ def test_a_wrong_name_is_found(find: Callable[[Page], Iterator[str]], text: str)
     assert len(list(find(Page("ARCHITECTURE.md", text)))) == 1
 
 
-# docs/policy.md: its policies are policies, its tables are complete, its output is what the program prints
+# docs/policy.md: its policies can be loaded, its tables are complete, and its output is that of the program
 
 YAML = [body for kind, body in page("docs/policy.md").fences if kind == "yaml"]
 NOT_POLICIES = [body for body in YAML if re.match(r"# \S*(?:permissions|programs)\.yaml\n", body)]
@@ -346,7 +348,7 @@ def test_CMD_10_the_rows_of_programs_in_the_guide_do_what_it_says_and_leave_out_
 
 
 def rows(section: str) -> set[str]:
-    """What stands in backticks in the first column of the tables of a section of docs/policy.md."""
+    """Returns the names in backticks in the first column of the tables in a section of docs/policy.md."""
     body = re.split(rf"^#+ {re.escape(section)}$", page("docs/policy.md").text, flags=re.MULTILINE)[1]
     cells = re.findall(r"^\| ([^|]*) \|", re.split(r"^#", body, flags=re.MULTILINE)[0], re.MULTILINE)
     return {name for cell in cells for name in SPAN.findall(cell)}
@@ -360,7 +362,7 @@ def test_the_guide_lists_what_a_policy_may_say_and_nothing_else() -> None:
 
 
 def examples() -> list[tuple[str, str]]:
-    """Command lines of docs/policy.md with the output shown below them."""
+    """Returns the command lines of docs/policy.md with the output that the page shows below them."""
     blocks = "\n".join(body for kind, body in page("docs/policy.md").fences if kind == "console")
     return re.findall(r"^\$ remit (policy .*)\n((?:(?!\$ ).+\n)+)", blocks, re.MULTILINE)
 
@@ -380,7 +382,7 @@ def test_the_guide_shows_what_is_printed(
 
 
 BROKEN = next((body for kind, body in page("docs/policy.md").fences if kind == "text"), "")
-"""The policy with mistakes that the guide has checked."""
+"""The policy with mistakes in it that the guide checks."""
 
 
 def test_the_rule_in_the_guide_is_one() -> None:

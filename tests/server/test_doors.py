@@ -1,4 +1,5 @@
-"""What holds at every door, over its real wire and a real process (TRN-01 to TRN-04, TRN-07): one suite, a row a door."""
+"""What holds for every transport, over its real wire and a real process (TRN-01 to TRN-04, TRN-07): one suite for
+all."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def step(intent: str, tool: str, **arguments: Any) -> Any:
-    """A step of a model: its intent, and a call that fits it."""
+    """Returns a step of a model: it declares the intent and makes one call."""
     return {
         "calls": [
             {"name": "select_active_intent", "arguments": {"intent": intent}},
@@ -39,7 +40,7 @@ telling = pytest.mark.parametrize("kind", [name for name, door in DOORS.items() 
 
 
 def whole(events: list[Any], result: Any) -> None:
-    """The events of a turn are all there, once, in order, and end with the result."""
+    """Asserts that all events of a turn came, once each and in order, and end with the result."""
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert [event["kind"] for event in events].count("run_completed") == 1
     assert events[-1]["kind"] == "run_completed"
@@ -276,7 +277,7 @@ def test_TRN_07_in_the_terminal_a_reader_that_stops_for_a_while_gets_ten_megabyt
         name = door.run(request("t"))
         door.until(lambda: "token_delta" in door.kinds(name))
         door.pause_reading()
-        time.sleep(1.0)  # the pipe is full by now
+        time.sleep(1.0)  # by now the pipe is full
         door.go_on_reading()
         whole(door.events(name), door.result(name))
         told = "".join(event["text"] for event in door.events(name) if event["kind"] == "token_delta")

@@ -1,4 +1,4 @@
-"""`edit_file` with `line`: only the occurrence that starts there, and as strict as without (TOOL-04)."""
+"""`edit_file` with `line` changes only the occurrence that starts there, and is as strict as without it (TOOL-04)."""
 
 from __future__ import annotations
 

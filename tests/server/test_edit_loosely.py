@@ -1,4 +1,4 @@
-"""TOOL-12: an old text may differ from the file in spaces within a line and in its quotes, where a call says so."""
+"""TOOL-12: if a call says so, the old text may differ from the file in spaces within a line and in quotes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_TOOL_12_only_spaces_and_quotes_may_differ(case: str) -> None:
 
 
 def test_TOOL_12_a_text_that_begins_everywhere_is_looked_for_in_time_by_its_length() -> None:
-    """By an engine that tries again at each place this would take minutes."""
+    """An engine that starts again at each place would take minutes."""
     assert spelled_there("(" * 3_000_000, "(" * 399 + ")") is None
 
 

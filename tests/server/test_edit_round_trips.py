@@ -1,4 +1,4 @@
-"""Generated edits of real source files come out byte for byte, by `edit_file` and by `apply_diff` (TOOL-04)."""
+"""Generated edits of real source files give the expected bytes, with `edit_file` and with `apply_diff` (TOOL-04)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ VARIANTS: Mapping[str, tuple[Callable[[str], str], Encode]] = {
 
 
 def lines_of(text: str) -> list[str]:
-    r"""With their ends, of which `\n` is the only one: sources hold form feeds."""
+    r"""Returns the lines with their ends; only `\n` ends a line, because sources may contain form feeds."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def changed(lines: list[str], seeded: random.Random) -> tuple[int, int, list[str]]:
-    """One change: the lines from the first to before the second number become these."""
-    # The first line stays, for it is what makes the file Latin-1, and the last one for its missing end.
+    """Returns a random change: the lines from the first number up to the second are replaced by the returned lines."""
+    # Keep the first line, which makes the file Latin-1, and the last one, which has no line end.
     at = seeded.randrange(1, max(2, len(lines) - 1))
     end = min(at + seeded.randint(0, 4), max(at, len(lines) - 1))
     some = [f"    line {seeded.random()}\n", "\n", "\tx = 1  \n", seeded.choice(lines[:-1])]
@@ -47,7 +47,7 @@ def changed(lines: list[str], seeded: random.Random) -> tuple[int, int, list[str
 
 
 def unique_part(lines: list[str], at: int, end: int) -> tuple[int, int]:
-    """The lines from `at` to `end` with as many around them as make their text occur once."""
+    """Widens the range from `at` to `end` until the text of its lines occurs only once."""
     content = "".join(lines)
     while (part := "".join(lines[at:end])) == "" or content.find(part) != content.rfind(part):
         at, end = max(0, at - 1), min(len(lines), end + 1)

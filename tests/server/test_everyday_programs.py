@@ -1,4 +1,5 @@
-"""Programs that people run every day run in the sandbox too: what is safe and useless is not safe for long (LSP-04)."""
+"""Programs of everyday use run in the sandbox too, because people turn off a sandbox that prevents their work
+(LSP-04)."""
 
 from __future__ import annotations
 

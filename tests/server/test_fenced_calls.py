@@ -1,4 +1,5 @@
-"""A call in a fence that ends a local model's answer is told to the model, as a served model's is (MOD-14)."""
+"""A call in a code fence at the end of a local model's answer is reported to the model, as for a served model
+(MOD-14)."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ DECLARED = '```\n{"name": "select_active_intent", "arguments": {"intent": "READ_
 async def heard(
     *said: ModelEvent, request: GenerateRequest = REQUEST, profile: Profile = LARGE
 ) -> tuple[str, list[str], ModelEvent]:
-    """The text that is passed on, the names of the calls, and the last event."""
+    """Returns the text that is passed on, the names of the calls, and the last event."""
 
     async def events() -> AsyncGenerator[ModelEvent]:
         for event in (*said, Finished("stop")):

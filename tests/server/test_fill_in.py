@@ -1,4 +1,4 @@
-"""How models spell a gap, by the markers of their tokenizers, which no document can speak in (LSP-12)."""
+"""How models spell a gap, with special tokens of their tokenizers, which no document can contain (LSP-12)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
 
 
 def tokenizer_of(row: FillIn) -> Any:
-    """One of bytes, with the row's markers."""
+    """Returns a tokenizer of bytes with the row's markers."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer: Any = Tokenizer(models.BPE(vocab={each: number for number, each in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -1,4 +1,4 @@
-"""MOD-26: models are looked for when the person asks, on the loopback alone, and each says where messages to it go."""
+"""MOD-26: models are looked for when the person asks, only on the loopback, and each says where messages to it go."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_MOD_26_whatever_answers_there_is_no_error(provider: str, said: by
 
 @pytest.mark.asyncio
 async def test_MOD_26_a_redirect_is_not_followed() -> None:
-    """What listens on the port could lead the look to another machine."""
+    """The program that listens on the port could redirect to another machine."""
     with listing_server(BARE, 302, Location="http://192.0.2.1/v1/models") as server:
         assert await find_served(fetch, (Usual(server.port, "openai", "X"),)) == ()
 
@@ -172,7 +172,7 @@ def test_MOD_26_another_model_is_not_the_configured_one(other: str, tmp_path: Pa
 
 
 def test_MOD_27_a_model_whose_server_counts_no_tokens_is_told_as_it_is() -> None:
-    """It was told as the built-in model, which generates none."""
+    """It used to be described like the built-in model, which generates no tokens."""
     with small_server(shape="LM Studio") as reference:
         report = asyncio.run(check_model(reference, EngineOptions()))
     assert (report.ok, report.tokens) == (True, 0)

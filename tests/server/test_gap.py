@@ -1,4 +1,4 @@
-"""What a model is shown at a cursor, and what of its answer is offered (LSP-12)."""
+"""The text around the cursor that a model gets, and the part of its answer that is offered (LSP-12)."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def test_LSP_12_what_the_document_has_behind_the_cursor_is_not_offered_again(sai
 
 
 @given(TEXTS, TEXTS, GAPS)
-@example("\n\x1b", " :", Gap(" ", ""))  # what is hidden is no line to the left
+@example("\n\x1b", " :", Gap(" ", ""))  # hidden characters are no line to the left
 def test_LSP_12_an_answer_that_has_ended_is_offered_the_same_however_it_goes_on(said: str, more: str, gap: Gap) -> None:
     if has_ended(said, gap):
         assert fit(said, gap) == fit(said + more, gap)
 
 
 @given(st.integers(0, 30), st.integers(0, 400), st.integers(0, 30_000), st.none() | st.integers(64, 20_000))
-@example(28, 219, 229, 64)  # the cursor's line alone is longer than what may be shown
+@example(28, 219, 229, 64)  # the line with the cursor alone is longer than the limit
 def test_LSP_12_a_bounded_part_of_the_document_is_shown(
     width: int, lines: int, offset: int, window: int | None
 ) -> None:
@@ -75,7 +75,7 @@ def test_LSP_12_a_bounded_part_of_the_document_is_shown(
 
 
 def test_LSP_12_the_beginning_that_is_shown_stays_the_same_over_many_keys() -> None:
-    """So that what the model has read of it is used again."""
+    """So that the model can reuse what it has already read."""
     text = "a line of code\n" * 2_000
     begins = {offset - len(gap_at(text, offset).before) for offset in range(20_000, 20_000 + STEP)}
     assert len(begins) <= 2
@@ -92,7 +92,7 @@ LINE = "value = compute(1)\n"
 def test_SEC_01_a_secret_is_whole_when_it_is_looked_for_wherever_a_completion_is_cut(
     secret: str, filling: str, nudge: int, part: str, behind: bool
 ) -> None:
-    """It lies anywhere around the two cuts and the cursor; what is shown holds no eight characters of it in a row."""
+    """The secret lies anywhere around the two cuts and the cursor; no eight characters of it in a row are shown."""
     far = (filling * 20_000)[:20_000]
     edge = (MOST_AFTER if behind else MOST_BEFORE) + nudge
     inner = {"begin": 0, "middle": len(secret) // 2, "end": len(secret)}[part]

@@ -1,4 +1,4 @@
-"""Commits as git would make them: the same tree, an index that git agrees with, and what is refused (GIT-02)."""
+"""Commits as git would make them: the same tree, an index that git accepts, and the refusals (GIT-02)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No settings of the machine's, in this process as in git."""
+    """Settings of this machine are ignored, in this process and in git."""
     for name, value in environment(tmp_path).items():
         if name == "HOME" or name.startswith("GIT_"):
             monkeypatch.setenv(name, value)
@@ -134,7 +134,7 @@ TREES = st.dictionaries(NAMES, KINDS, max_size=6)
 @settings(max_examples=examples(25), deadline=None)
 @given(before=TREES, staged=TREES, after=TREES)
 def test_the_tree_is_the_one_git_makes(before: dict[str, str], staged: dict[str, str], after: dict[str, str]) -> None:
-    """Two copies of a repository: git commits in one of them, the tool in the other."""
+    """There are two copies of a repository: git commits in one, and the tool in the other."""
     with tempfile.TemporaryDirectory() as folder:
         ours = repository(Path(folder) / "ours")
         put(ours, before)
@@ -281,7 +281,7 @@ def test_GIT_02_a_file_in_another_case_is_no_new_one_where_case_does_not_count(s
 
 
 def test_GIT_02_a_new_file_in_a_folder_that_git_knows_in_another_case_is_left_and_named(shop: Path) -> None:
-    """Git would name it by the folder that it knows, and there is no such file where the disk keeps case."""
+    """Git would use the known folder's spelling, but no such file exists if the disk distinguishes case."""
     git(shop, "config", "core.ignoreCase", "true")
     write(shop, {"Sub/new.py": "", "sub/other.py": ""})
     plan = planned(shop, all=True)
@@ -308,7 +308,7 @@ def test_GIT_02_new_files_are_not_committed_where_it_is_not_known_what_is_ignore
 
 
 def test_what_policy_keeps_from_being_read_is_not_committed(shop: Path) -> None:
-    """THR: neither a changed file nor a staged one; and both stay as they were."""
+    """THR: neither changed nor staged files are committed, and both stay as they were."""
     write(shop, {"a.py": "changed\n", "gone.py": "secret\n", "key.pem": "secret\n"})
     git(shop, "add", "key.pem")
     plan = planned(shop, permits=lambda _, path: path not in {"gone.py", "key.pem"})
@@ -366,7 +366,7 @@ def test_thr_a_hostile_repository_starts_nothing_by_a_commit(shop: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [".GIT", "git~1", ".g\u200cit", "a\\b", "a\nb", "a\u202eb", "sub/.Git/x"])
 def test_thr_paths_tricky_names_are_not_committed(shop: Path, name: str) -> None:
-    """THR: names that another system takes for `.git`, or that nobody sees for what they are."""
+    """THR: names that another system takes for `.git`, or that look like another name."""
     write(shop, {name: "x", "a.py": "changed\n"})
     git(shop, "-c", "core.protectNTFS=false", "-c", "core.protectHFS=false", "add", "-A", check=False)
     before = head(shop)
@@ -378,7 +378,7 @@ def test_thr_paths_tricky_names_are_not_committed(shop: Path, name: str) -> None
 
 
 def test_thr_paths_an_index_that_leads_out_reads_nothing(shop: Path) -> None:
-    """THR: an index that was made by hand names a file outside the workspace."""
+    """THR: a forged index names a file outside the workspace."""
     (shop.parent / "aa").write_text("outside\n")
     write(shop, {"xx/aa": "in\n"})
     git(shop, "add", "-A")
@@ -408,7 +408,7 @@ def killed_at(process: subprocess.Popen[str], step: int) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_thr_storage_kill_at_every_step_of_a_commit(shop: Path, killed: subprocess.Popen[str]) -> None:
-    """THR-storage-kill-commit: the old head or the new, nothing that fsck minds, and the next commit goes through."""
+    """THR-storage-kill-commit: the head is the old or the new one, fsck finds nothing, and the next commit succeeds."""
     outcomes = {"old": 0, "new": 0}
     step = 0
     while True:

@@ -1,4 +1,4 @@
-"""Git's index is read and written as git does, in every version of the format, and within bounds (GIT-02, GIT-04)."""
+"""Git's index is read and written as git does, in every version of the format and within limits (GIT-02, GIT-04)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_FILE_05_an_index_that_is_split_is_read_with_what_it_shares(tmp_path: Pa
 
 
 def test_GIT_04_a_bitmap_without_end_costs_nothing() -> None:
-    """A word of it can stand for any number of files."""
+    """One word of a bitmap can stand for any number of files."""
     whole = b"DIRC" + (2).to_bytes(4) + bytes(4)
     run = (0xFFFFFFFF << 1 | 1).to_bytes(8)
     bitmap = b"\xff" * 4 + (2_000).to_bytes(4) + run * 2_000 + bytes(4)
@@ -72,7 +72,7 @@ def test_GIT_04_a_bitmap_without_end_costs_nothing() -> None:
 
 
 def test_GIT_04_a_small_index_of_long_names_is_refused() -> None:
-    """Each name is the one before it and one sign more."""
+    """Each name is the previous one and one more character."""
     zeros = bytes(62)
     names = b"".join(zeros + b"\0" + b"n\0" for _ in range(5_000))
     data = b"DIRC" + COMPRESSED.to_bytes(4) + (5_000).to_bytes(4) + names + bytes(20)

@@ -1,5 +1,5 @@
-"""Commits where `.git` only points to a repository, or lies above: they go where git's own would, and a pointer that
-lies leads to nothing (GIT-02, GIT-07)."""
+"""Commits if `.git` only points to a repository, or lies in a folder above: they go where git's own would go, and a
+forged pointer is refused (GIT-02, GIT-07)."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ FILES = {"a.py": "1\n", "sub/b.py": "2\n"}
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No settings of the machine's, in this process as in git."""
+    """Settings of this machine are ignored, in this process and in git."""
     for name, value in environment(tmp_path).items():
         if name == "HOME" or name.startswith("GIT_"):
             monkeypatch.setenv(name, value)
 
 
 def worktree(folder: Path) -> Path:
-    """A linked worktree on a branch of its own."""
+    """Makes a linked worktree on a branch of its own."""
     home = repository(folder / "home", FILES)
     git(home, "worktree", "add", "-q", "-b", "side", str(folder / "shop"))
     return folder / "shop"
 
 
 def worktree_of_a_bare_one(folder: Path) -> Path:
-    """A linked worktree of a repository without files."""
+    """Makes a linked worktree of a bare repository."""
     repository(folder / "home", FILES)
     git(folder, "clone", "-q", "--bare", "home", "bare.git")
     git(folder / "bare.git", "worktree", "add", "-q", "-b", "side", str(folder / "shop"))
@@ -47,7 +47,7 @@ def worktree_of_a_bare_one(folder: Path) -> Path:
 
 
 def submodule(folder: Path) -> Path:
-    """A submodule on a branch, of a repository that holds it."""
+    """Makes a submodule on a branch, inside another repository."""
     repository(folder / "up", FILES)
     top = repository(folder / "top")
     git(top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(folder / "up"), "shop")
@@ -57,7 +57,7 @@ def submodule(folder: Path) -> Path:
 
 
 def separate(folder: Path) -> Path:
-    """A repository whose folder lies elsewhere, and says whose it is."""
+    """Makes a repository whose git folder lies elsewhere and names the working tree."""
     shop = repository(folder / "shop", FILES)
     git(shop, "init", "-q", "--separate-git-dir", str(folder / "shop.git"))
     git(shop, "config", "core.worktree", str(shop))
@@ -65,7 +65,7 @@ def separate(folder: Path) -> Path:
 
 
 def below(folder: Path) -> Path:
-    """A folder of a larger repository, whose other files are none of its business."""
+    """Makes a workspace that is a folder of a larger repository, whose other files must not be touched."""
     top = repository(folder / "top", {f"pkg/shop/{name}": text for name, text in FILES.items()} | {"pkg/other.py": ""})
     return top / "pkg" / "shop"
 
@@ -76,7 +76,7 @@ def _name_the_author(shop: Path) -> None:
 
 
 def below_a_worktree(folder: Path) -> Path:
-    """A folder of a linked worktree."""
+    """Makes a workspace that is a folder of a linked worktree."""
     top = below(folder).parent.parent
     git(top, "worktree", "add", "-q", "-b", "side", str(folder / "linked"))
     return folder / "linked" / "pkg" / "shop"
@@ -186,7 +186,7 @@ def _to_a_folder_whose_parts_are_links(shop: Path, victim: Path) -> None:
 def test_THR_config_a_pointer_that_nothing_points_back_to_is_committed_to_by_nobody(
     tmp_path: Path, point: Callable[[Path, Path], None]
 ) -> None:
-    """THR-config-worktree-pointer, written: no branch, index or object of another repository of the person's."""
+    """THR-config-worktree-pointer, written: no branch, index or object of the person's other repository changes."""
     victim = repository(tmp_path / "victim", FILES)
     shop = tmp_path / "shop"
     write(shop.parent, {"shop/a.py": "evil\n"})
@@ -197,7 +197,7 @@ def test_THR_config_a_pointer_that_nothing_points_back_to_is_committed_to_by_nob
 
 
 def test_THR_config_a_folder_of_the_project_vouches_for_nothing_above_it(tmp_path: Path) -> None:
-    """THR-config-worktree-pointer: a checkout named `worktrees`, beside what looks like a repository."""
+    """THR-config-worktree-pointer: a checkout is called `worktrees` and lies beside what looks like a repository."""
     above = repository(tmp_path / "above", FILES)
     shop = above / ".git" / "worktrees"
     write(shop.parent, {"worktrees/x/gitdir": f"{shop}/.git\n", "worktrees/x/commondir": "../..\n"})
@@ -206,7 +206,7 @@ def test_THR_config_a_folder_of_the_project_vouches_for_nothing_above_it(tmp_pat
 
 
 def test_THR_config_a_pointer_that_changes_once_it_was_seen_is_not_followed(tmp_path: Path) -> None:
-    """THR-config-worktree-pointer: a commit goes to the repository that was approved, or nowhere."""
+    """THR-config-worktree-pointer: a commit goes to the approved repository, or nowhere."""
     shop = worktree(tmp_path)
     write(shop, {"a.py": "changed\n"})
     plan = planned(shop)
@@ -223,7 +223,7 @@ def test_THR_config_a_pointer_that_changes_once_it_was_seen_is_not_followed(tmp_
 def test_thr_programs_that_a_repository_elsewhere_names_do_not_run(
     tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
-    """THR: hooks, monitors and filters of the folder that worktrees share, and of a worktree's own settings."""
+    """THR: hooks, monitors and filters in the folder that worktrees share, and in a worktree's own settings."""
     shop = make(tmp_path)
     common = Path(git(shop, "rev-parse", "--path-format=absolute", "--git-common-dir").strip())
     evil = tmp_path / "evil.sh"
@@ -300,7 +300,7 @@ def test_GIT_07_what_is_ignored_above_by_any_name_may_be_taken_back_in_the_folde
 
 
 def test_GIT_07_a_repository_above_that_knows_nothing_of_the_folder_is_left_alone(tmp_path: Path) -> None:
-    """Such as a home with a repository of its own in it."""
+    """For example a home that is a repository itself."""
     top = repository(tmp_path / "top", {"shop-of-another/a.py": "", "shop.py": ""})
     write(top, {"shop/a.py": ""})
     refused = planned_refusal(top / "shop")
@@ -312,7 +312,7 @@ def test_GIT_07_a_repository_above_that_knows_nothing_of_the_folder_is_left_alon
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("whose", [".", ".git"])
 def test_THR_config_a_repository_above_of_another_user_is_refused(tmp_path: Path, whose: str) -> None:
-    """THR-config-worktree-pointer: who owns it chooses what is committed where, and what git would start."""
+    """THR-config-worktree-pointer: its owner decides where a commit goes, and what git would start."""
     shop, top = below(tmp_path), tmp_path / "top"
     write(shop, {"a.py": "changed\n"})
     os.chown(top / whose, 4321, 4321)
@@ -320,7 +320,7 @@ def test_THR_config_a_repository_above_of_another_user_is_refused(tmp_path: Path
 
 
 def test_THR_config_a_pointer_above_that_nothing_points_back_to_is_not_followed(tmp_path: Path) -> None:
-    """THR-config-worktree-pointer, above: it hides a real repository further up, as git has it."""
+    """THR-config-worktree-pointer, above: as for git, it hides a real repository further up."""
     shop, top = below(tmp_path), tmp_path / "top"
     victim = repository(tmp_path / "victim", {"shop/a.py": "1\n"})
     write(top, {"pkg/.git": f"gitdir: {victim}/.git\n", "pkg/shop/a.py": "evil\n"})

@@ -1,4 +1,4 @@
-"""Git's state and differences where `.git` only points to a repository: worktrees, submodules, and pointers that lie
+"""Git's status and differences if `.git` only points to a repository: worktrees, submodules, and forged pointers
 (GIT-01)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def worktree(folder: Path) -> Path:
-    """`shop` as a linked worktree of a repository beside it, with a change of its own."""
+    """Makes `shop` a linked worktree, with a change, of a repository beside it; returns the repository."""
     home = folder / "home"
     home.mkdir()
     origin = repository(home)
@@ -56,7 +56,7 @@ async def test_a_linked_worktree_is_read_as_git_reads_it(make_bench: Any, tmp_pa
 
 
 async def test_GIT_01_a_submodule_with_settings_of_its_working_tree_is_read(make_bench: Any, tmp_path: Path) -> None:
-    """As `git sparse-checkout` has them: where its files are stands there then."""
+    """`git sparse-checkout` makes such settings, which then contain the place of the files."""
     (tmp_path / "up").mkdir()
     made = repository(tmp_path / "up")
     git(tmp_path, "init", "-q")
@@ -70,7 +70,7 @@ async def test_GIT_01_a_submodule_with_settings_of_its_working_tree_is_read(make
 async def test_GIT_07_conflicts_below_a_repository_are_told_by_their_paths_in_the_folder(
     make_bench: Any, tmp_path: Path
 ) -> None:
-    """And judged by them: what may not be read there stays unread in a conflict."""
+    """Policy judges them by these paths too: a file that may not be read stays unread in a conflict."""
     (tmp_path / "whole").mkdir()
     git(tmp_path / "whole", "init", "-q")
     shop = tmp_path / "whole" / "shop"
@@ -197,7 +197,7 @@ def _to_a_pipe(shop: Path, victim: Path) -> None:
 async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_nothing(
     make_bench: Any, tmp_path: Path, point: Callable[[Path, Path], None]
 ) -> None:
-    """THR-config-worktree-pointer, read: another repository's files, history and branches stay its own."""
+    """THR-config-worktree-pointer, read: files, history and branches of another repository are not shown."""
     (tmp_path / "home").mkdir()
     victim = repository(tmp_path / "home")
     git(victim, "branch", "private")
@@ -210,7 +210,8 @@ async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_nothing(
 
 
 def test_THR_config_links_in_a_repository_elsewhere_are_not_followed(tmp_path: Path) -> None:
-    """Its parts are mounted where they lie: one that is a link could be any folder of the person's."""
+    """Parts of the repository are mounted where they lie; a link among them could lead to any folder of the
+    person's."""
     origin = worktree(tmp_path)
     secret = tmp_path / "secret"
     secret.mkdir()

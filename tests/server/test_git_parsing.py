@@ -1,4 +1,4 @@
-"""What git prints and what its settings say, read by pure functions (GIT-01)."""
+"""Output and settings of git, read by pure functions (GIT-01)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ names = st.binary(min_size=1, max_size=12).filter(
 @settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(names, min_size=1, max_size=6, unique_by=lambda name: name.lower()))
 def test_a_section_is_known_by_the_name_that_git_knows(tmp_path: Path, found: list[bytes]) -> None:
-    """Whatever a file is called and holds, its section is its own and nobody else's."""
+    """Whatever a file is called and contains, its section belongs to it and to no other file."""
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/%d" % len(list(tmp_path.iterdir()))))
     folder.mkdir()
     subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)

@@ -1,4 +1,4 @@
-"""Git's state and differences, of repositories that nobody vouches for (GIT-01)."""
+"""Git's status and differences, in repositories that nobody trusts (GIT-01)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_GIT_01_a_status_leaves_out_what_the_persons_own_list_ignores(
 async def test_GIT_01_a_tree_is_read_as_the_persons_own_settings_say(
     make_bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
-    """Line ends that only git turns are no change."""
+    """Line ends that git itself converts are no difference."""
     shop = repository(tmp_path)
     (tmp_path / "attributes").write_text("* text\n")
     (tmp_path / "gitconfig").write_text(f"[core]\n\t{said}\n")
@@ -218,7 +218,7 @@ async def test_a_huge_diff_is_cut_and_says_so(make_bench: Any, tmp_path: Path) -
 
 
 async def test_thr_files_that_policy_denies_show_in_no_status_and_no_diff(make_bench: Any, tmp_path: Path) -> None:
-    """Git has their content from its database, and on disk they are hidden: neither says anything about them."""
+    """Git has the content in its database, and the files are hidden on disk: neither output shows anything of them."""
     shop = repository(tmp_path)
     git(shop, "mv", ".env", "plain.txt")
     (shop / "b.py").write_text("second\n")
@@ -241,7 +241,7 @@ async def test_thr_files_that_policy_denies_show_in_no_status_and_no_diff(make_b
 async def test_a_tracked_file_that_policy_denies_keeps_no_other_difference_from_being_shown(
     make_bench: Any, tmp_path: Path
 ) -> None:
-    """It cannot be read, so to git it always differs, and git would end there with an error."""
+    """Git cannot read the file, so that it always counts as changed, and git alone would end with an error there."""
     shop = repository(tmp_path)
     for name in ("vault/:(top)b*.pem", "vault/a\nb.pem"):
         (shop / name).parent.mkdir(exist_ok=True)
@@ -266,7 +266,7 @@ async def test_who_denies_reading_git_denies_git(make_bench: Any, tmp_path: Path
 
 
 async def test_thr_a_hostile_repository_starts_nothing(make_bench: Any, tmp_path: Path) -> None:
-    """Every setting that names a program, each of which would leave its mark in the output or fail the command."""
+    """Every setting that names a program is set; the program would leave its mark in the output or fail the command."""
     shop = repository(tmp_path)
     evil = shop / "evil.sh"
     evil.write_text("#!/bin/sh\necho PWNED; echo PWNED >&2; exit 1\n")
@@ -299,7 +299,7 @@ async def test_thr_a_hostile_repository_starts_nothing(make_bench: Any, tmp_path
 
 
 def test_where_git_sees_the_settings_the_same_repository_does_start_programs(tmp_path: Path) -> None:
-    """The attack above is one: git alone starts a filter under a name that nobody can know beforehand."""
+    """Shows that the attack above is real: git alone starts a filter with a name that nobody can know beforehand."""
     shop = repository(tmp_path)
     git(shop, "config", "filter.x.clean", "echo PWNED")
     (shop / ".gitattributes").write_text("* filter=x\n")
@@ -309,7 +309,7 @@ def test_where_git_sees_the_settings_the_same_repository_does_start_programs(tmp
 
 @pytest.mark.slow
 async def test_a_tree_is_read_as_its_settings_say(make_bench: Any, tmp_path: Path) -> None:
-    """Line ends and modes: without these settings, every file would differ."""
+    """Settings for line ends and modes; without them every file would differ."""
     shop = repository(tmp_path)
     git(shop, "config", "core.autocrlf", "true")
     git(shop, "config", "core.fileMode", "false")

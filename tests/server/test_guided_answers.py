@@ -1,4 +1,4 @@
-"""Answers of a JSON Schema through the real model process: noise cannot break them."""
+"""Answers that follow a JSON Schema, from the real model process: even random weights cannot break the schema."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ FORMATS = FormatChecker()
 
 @FORMATS.checks("date", raises=ValueError)
 def is_date(value: object) -> bool:
-    """RFC 3339 has a year 0, a leap year; Python has not."""
+    """RFC 3339 has the year 0, which is a leap year; Python has not, so the year 2000 stands for it."""
     return not isinstance(value, str) or bool(date.fromisoformat(re.sub("^0000-", "2000-", value)))
 
 
 ROUNDS = rounds(5, 2)
-"""Of the 50 schemas, with four models: 1,000 generations where all are wanted."""
+"""How often each of the 50 schemas is run, with each of the models; all rounds together are 1,000 generations."""
 
 
 async def answered(
@@ -52,7 +52,7 @@ async def answered(
     max_tokens: int = 200,
     temperature: float = 1.0,
 ) -> tuple[str, str]:
-    """The answer's text, and why it ended."""
+    """Returns the text of the answer, and why it ended."""
     text, reason = "", ""
     request = GenerateRequest(
         f"s{seed}", (UserMessage("answer"),), {}, max_tokens, temperature, seed=seed, answer_schema=schema
@@ -82,24 +82,25 @@ async def every_schema(reference: str) -> Counter[str]:
 
 
 def in_force(schema: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """The schema in the spelling that the validator of today's draft knows: tuples were called `items` once."""
+    """Returns the schema in today's spelling, which the validator knows: `items` once meant what `prefixItems` means
+    now."""
     items = schema.get("items")
     return {**schema, "prefixItems": items, "items": True} if isinstance(items, list) else schema
 
 
 @pytest.mark.parametrize("kind", ["bytes", "bpe", "large"])
 def test_answers_of_random_weights_parse_and_validate(kind: str, tmp_path: Path) -> None:
-    """MOD-06: 50 schemas, three vocabularies; a value is whole although the model never ends one."""
+    """MOD-06: 50 schemas and three vocabularies; a value is whole even if the model never ends one."""
     from tiny_models import tiny_model
 
     reasons = asyncio.run(every_schema(str(tiny_model(kind, tmp_path / "model"))))  # type: ignore[arg-type]
     assert reasons.total() == ROUNDS * len(SCHEMAS)
-    assert reasons["length"] > 2 * ROUNDS  # some were brought to their end
+    assert reasons["length"] > 2 * ROUNDS  # some were completed when the limit was reached
     assert reasons["stop"] > 10 * ROUNDS
 
 
 def test_a_call_spelled_in_an_answer_stays_text(tmp_path: Path) -> None:
-    """THR-model-call-as-text: a JSON string is data, whatever it spells; `answered` sees no call."""
+    """THR-model-call-as-text: a JSON string is data, whatever it contains; `answered` fails on a call."""
     from tiny_models import tiny_model
 
     async def both(reference: str) -> list[str]:

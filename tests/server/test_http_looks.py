@@ -1,4 +1,4 @@
-"""TRN-40 to TRN-42: what waits, what was decided and who is at work, over a real `remit http`."""
+"""TRN-40 to TRN-42: open questions, past decisions and running agents, over a real `remit http`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def looked(door: HttpDoor, path: str) -> Any:
 
 
 def hook(door: HttpDoor, agent: str, event: str, command: str = "", **more: Any) -> None:
-    """What another agent asks in the same folder."""
+    """Runs `remit hook` for an event of another agent in the same folder."""
     tool = {"tool_name": "Bash", "tool_use_id": command, "tool_input": {"command": command}}
     told = json.dumps({"session_id": "s1", "cwd": str(door.workspace), "hook_event_name": event, **tool, **more})
     environment = {**os.environ, **door.environment, "REMIT_HOOK_RESIDENT": "off"}

@@ -1,4 +1,4 @@
-"""Ignore files are read as git reads them, whatever is in them (FILE-05)."""
+"""Ignore files are read as git reads them, whatever they contain (FILE-05)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ignored(rules: IgnoreRules, path: str) -> bool:
-    """Whether the path is ignored, or a folder that it is in."""
+    """Returns whether the path or one of the folders above it is ignored."""
     above = (path[: end + 1] for end, sign in enumerate(path) if sign == "/")
     return any(rules.ignores(each) for each in above) or bool(rules.ignores(path))
 

@@ -1,4 +1,5 @@
-"""MOD-08: what a fix says to install is there, and fits the way in which this Remit was installed."""
+"""MOD-08: the packages that a fix tells to install exist, and the command suits the way in which Remit was
+installed."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def test_MOD_08_a_clone_is_told_its_own_command() -> None:
 def test_MOD_08_another_install_is_told_packages_that_exist(
     has_pip: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A wheel is no package of an index, so its own name is never what to install."""
+    """A wheel is not in a package index, so the fix must not name Remit's own package."""
     monkeypatch.setattr(installed, "_CLONE", tmp_path)
     monkeypatch.setattr(installed, "is_installed", lambda module: has_pip)
     said = installed.how_to_install("mlx")

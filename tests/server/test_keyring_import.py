@@ -1,4 +1,4 @@
-"""What looks for the operating system's keyring starts no compiler (AUD-04, MOD-15)."""
+"""The look for the operating system's keyring starts no compiler (AUD-04, MOD-15)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ print(started)
 @pytest.mark.skipif(sys.platform == "darwin", reason="this is about the systems that are not macOS")
 def test_AUD_04_a_look_for_a_keyring_starts_no_program(pytestconfig: pytest.Config) -> None:
     support = pytestconfig.rootpath / "tests" / "support"
-    # Nothing of the surroundings names a back end: it is looked for.
+    # No variable names a back end, so it is looked for.
     done = subprocess.run(
         [sys.executable, "-c", LOOKS],
         check=False,

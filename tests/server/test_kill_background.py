@@ -1,5 +1,5 @@
-"""kill -9 at random moments of a process in the background: of its server, of its client, of its model, of itself; nothing
-is left (BG-05)."""
+"""kill -9 at random moments while a background process runs: of its server, its client, its model or itself; nothing is
+left (BG-05)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ STAYS_ON = (
 
 
 def marked() -> Iterator[tuple[int, bytes]]:
-    """The processes of this machine that have the mark in their command line, with its first word."""
+    """Yields the processes of this machine with the mark in their command line, and the first word of it."""
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (entry / "cmdline").read_bytes().split(b"\0")
@@ -70,7 +70,7 @@ def marked() -> Iterator[tuple[int, bytes]]:
 
 
 def running() -> list[int]:
-    """Those that run the command: a bwrap that waits to be let go runs nothing, and goes at the next start."""
+    """Returns the processes that run the command. A bwrap that still waits runs nothing; the next start ends it."""
     return [pid for pid, word in marked() if not word.endswith(b"bwrap")]
 
 
@@ -82,7 +82,7 @@ def until(condition: Callable[[], object]) -> None:
 
 
 class Scene:
-    """A workspace whose model makes these calls, each step's in one."""
+    """A workspace, and servers whose model makes these calls, one step per item."""
 
     def __init__(self, folder: Path, servers: Servers, *steps: Sequence[Json]) -> None:
         self.servers, self.turns = servers, 0
@@ -103,7 +103,7 @@ class Scene:
         self.audit = Settings.from_environment(self.workspace, self.environment).audit_database
 
     def started(self, **more: str) -> tuple[PipeClient, int]:
-        """A server that has begun a turn, and that turn's request."""
+        """Returns a server that has begun a turn, and the number of that request."""
         self.turns += 1
         server = self.servers.fork({**self.environment, **more})
         server.initialize(self.workspace)
@@ -156,7 +156,8 @@ MODEL = Path(__file__).parents[1] / "support" / "model_process.py"
 
 @contextmanager
 def served() -> Iterator[tuple[str, Callable[[], object]]]:
-    """The server of a model, a process of its own: how its model is named, and what kills it."""
+    """Starts a model server as a process of its own; yields the model's reference, and a function that kills the
+    server."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, str(MODEL)], stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin is not None
@@ -174,7 +175,7 @@ def leave(server: PipeClient, number: int) -> None:
 
 
 def end_of(events: Sequence[Json]) -> str:
-    """How a turn ended whose model may have been killed: in words of the server's, where that came in time."""
+    """Returns how a turn ended whose model may have been killed; an error must have the server's own words."""
     last = events[-1]
     assert last["kind"] == "run_completed"
     if last["result"]["status"] == "completed":
@@ -186,7 +187,7 @@ def end_of(events: Sequence[Json]) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3_000)  # two hundred of them
+@pytest.mark.timeout(3_000)  # two hundred runs
 def test_BG_05_nothing_is_left_when_the_model_is_killed_at_random_moments(tmp_path: Path) -> None:
     """THR-background-its-model-is-killed."""
     need_sandbox()
@@ -250,7 +251,7 @@ def test_BG_05_nothing_is_left_when_the_model_process_is_killed_at_random_moment
 
 
 def model_processes(parent: int) -> list[int]:
-    """The model processes of a server."""
+    """Returns the model processes of a server."""
     found: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -261,7 +262,7 @@ def model_processes(parent: int) -> list[int]:
 
 
 def settle(scene: Scene) -> None:
-    """Has one more server begin, which settles what those that were killed left; then nothing is left at all."""
+    """Starts one more server, which settles what the killed ones left; then nothing may be left."""
     with served() as (name, _):
         server, turn = scene.started(REMIT_MODEL=name)
         assert server.result(turn)["status"] == "completed"

@@ -1,4 +1,4 @@
-"""kill -9 of the model process in the middle of a turn: a clear end, and the next turn works
+"""kill -9 of the model process in the middle of a turn: the turn ends with a clear error, and the next one works
 (FILE-04)."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ JUST_TEXT = ExecutionPolicy(allow_tools=())
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    """A runtime on a model that streams what it says, which has answered once and so is loaded."""
+    """A runtime with a model that streams its text, which is loaded because it has answered once."""
     workspace = tmp_path / "shop"
     workspace.mkdir()
     (workspace / "a.py").write_text(SHOP)
@@ -49,21 +49,21 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 
 
 def signalled(number: signal.Signals) -> int:
-    """Send the model process a signal; returns its id."""
+    """Sends the model process a signal, and returns its id."""
     (pid,) = model_processes()
     os.kill(pid, number)
     return pid
 
 
 def model_processes() -> list[int]:
-    """The model processes of this one that have not ended."""
+    """Returns the ids of this process's model processes that have not ended."""
     listed = (path.read_text() for path in Path("/proc/self/task").glob("*/children"))
     lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for text in listed for pid in text.split()}
     return [pid for pid, line in lines.items() if b"remit_server.models.local.host" in line]
 
 
 async def killed_at_first_token(bench: Bench) -> RunResult:
-    """A turn whose model is killed when it has said its first word; once more where the rest was on its way already."""
+    """Kills the model at the first token of a turn; tries again if the rest of the answer was already on its way."""
     for number in range(TRIES):
         bench.events.clear()
 

@@ -1,5 +1,5 @@
-"""kill -9 of the server at random points of a write: the old file or the new one, an audit chain that verifies, and a
-next start that works (FILE-04)."""
+"""kill -9 of the server at random points of a write: the file is the old or the new one, the audit chain verifies, and
+the next start works (FILE-04)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINE = "x" * 3999 + "\n"
 
 @dataclass(frozen=True)
 class Write:
-    """A file, and the calls by which a model changes all of it."""
+    """The old and the new content of a file, and the calls with which a model changes it."""
 
     old: str
     new: str
@@ -52,7 +52,7 @@ def overwritten() -> Write:
 
 
 def edited() -> Write:
-    """Some megabytes that differ at the start, in the middle and at the end, through `edit_file`."""
+    """A change of some megabytes at the start, in the middle and at the end, through `edit_file`."""
     old = "\n".join(["total", LINE * 400, "total", LINE * 400, "total"])
     edit = call("edit_file", path=NAME, old_text="total", new_text="subtotal", replace_all=True)
     return Write(old, old.replace("total", "subtotal"), (chosen("CODE"), edit))
@@ -91,13 +91,14 @@ class Scene:
         self.audit = Settings.from_environment(self.workspace, self.environment).audit_database
 
     def reset(self) -> None:
-        """The old content again; everything else stays as the last server left it."""
+        """Restores the file's old content; everything else stays as the last server left it."""
         self.file.write_text(self.write.old)
         self.file.chmod(MODE)
         self.inode = self.file.stat().st_ino
 
     def asked(self) -> tuple[PipeClient, int, dict[str, Any]]:
-        """A server that has prepared the write and waits for the person: it, its turn, its question."""
+        """Starts a server that has prepared the write and waits for the person; returns the server, its turn and its
+        question."""
         number = next(self.started)
         start = self.servers.fork if number % SPAWNED_EVERY else self.servers.spawn
         server = start(self.environment)
@@ -111,11 +112,11 @@ class Scene:
         return [path.name for path in self.workspace.glob(TEMPORARY_PREFIX + "*")]
 
     def replaced(self) -> bool:
-        """Whether there is another file now; cheap to ask all the time."""
+        """Returns whether there is a new file; cheap enough to be called all the time."""
         return self.file.stat().st_ino != self.inode
 
     def state(self) -> str:
-        """Whether the file is the old one or the new one, whole."""
+        """Returns whether the file is the old or the new one, and asserts that it is one of them."""
         assert self.file.stat().st_mode & 0o7777 == MODE
         data = self.file.read_text()
         assert data in {self.write.old, self.write.new}, f"a mixture of {len(data)} characters"
@@ -128,14 +129,14 @@ def allow(server: PipeClient, question: dict[str, Any]) -> None:
 
 
 def until(condition: Callable[[], object]) -> None:
-    """Wait without sleeping: what is waited for lasts milliseconds."""
+    """Waits without sleeping, because the awaited state lasts only milliseconds."""
     end = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < end, "it never came to the write"
 
 
 def completed(scene: Scene) -> tuple[float, float]:
-    """A write that nobody disturbs: seconds from the answer to the result, and those of the write itself."""
+    """Lets a write finish; returns the seconds from the answer to the result, and the seconds of the write itself."""
     scene.reset()
     server, turn, question = scene.asked()
     begun = time.monotonic()
@@ -153,7 +154,7 @@ def completed(scene: Scene) -> tuple[float, float]:
 
 
 def killed(scene: Scene, moment: Callable[[], object], delay: float) -> tuple[str, bool]:
-    """Kill a server some seconds after a moment of its write: the file's state, and whether it was half done."""
+    """Kills a server `delay` seconds after `moment`; returns the file's state, and whether the write was half done."""
     scene.reset()
     server, _, question = scene.asked()
     allow(server, question)
@@ -167,7 +168,7 @@ def killed(scene: Scene, moment: Callable[[], object], delay: float) -> tuple[st
 
 
 def check_audit(scene: Scene, turn: int, state: str) -> None:
-    """The chain holds, and whatever was done was announced in it beforehand."""
+    """Asserts that the chain verifies, and that a done write was announced in it beforehand."""
     verified = verify(scene.audit)
     assert isinstance(verified, Verified), verified
     records = [r.event for r in query_audit(scene.audit) if r.event.turn_id == str(turn)]
@@ -197,13 +198,13 @@ def test_thr_storage_kill_server_at_random_points_of_a_write(write: Callable[[],
         )
         for run in range(RUNS):
             moment, span = moments[run % len(moments)]
-            share = (run + luck.random()) / RUNS  # each part of the span as often as any other
+            share = (run + luck.random()) / RUNS  # all parts of the span are equally likely
             state, half_done = killed(scene, moment, share * span * 1.1)
             check_audit(scene, MEASURED + run + 1, state)
             outcomes[state] += 1
             outcomes["half done"] += half_done
         print(f"{writing * 1000:.1f} of {whole * 1000:.1f} ms are the write: {dict(outcomes)}")
-        completed(scene)  # the request after the last kill works, as did each one before it
+        completed(scene)  # the request after the last kill works, like each one before it
         begun, ended = (calls(scene, kind) for kind in (AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME))
         assert begun == ended, "a call has one record only"
     assert min(outcomes["old"], outcomes["new"], outcomes["half done"]) > 0, outcomes

@@ -1,4 +1,4 @@
-"""Folders that are looked at again only where they have changed (SEC-02)."""
+"""Folders are examined again only if they have changed (SEC-02)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTLED_S = 0.05
 
 
 class Tree:
-    """A tree that is looked through again and again; `looked` are the folders that a look had to go into."""
+    """A tree that is surveyed again and again; `looked` has the folders that the last survey had to read."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.known, self.looked = root, KnownFolders(), list[str]()
@@ -33,7 +33,7 @@ class Tree:
         return [name for name in names if name.startswith(".")]
 
     def walk(self) -> dict[str, Folder]:
-        """Returns the folders with something telling in them."""
+        """Returns the folders in which something was chosen."""
         time.sleep(2 * SETTLED_S)
         self.looked.clear()
         survey = self.known.survey(self.root, self.choose)
@@ -80,7 +80,7 @@ def test_SEC_02_what_is_made_renamed_replaced_or_goes_is_seen(tree: Tree) -> Non
 
 
 def test_SEC_02_a_time_that_is_set_back_hides_nothing(tree: Tree) -> None:
-    """Whoever may write in a folder may give it any time but that of its own change."""
+    """A user can set the modification time of a folder, but not the time of its inode's change."""
     folder = tree.root / "a/b"
     was = folder.stat()
     (folder / ".env").write_text("x")
@@ -90,7 +90,7 @@ def test_SEC_02_a_time_that_is_set_back_hides_nothing(tree: Tree) -> None:
 
 
 def test_SEC_02_a_folder_that_changed_just_now_is_not_kept(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its file system's clock may tick so slowly that a second change leaves the time of the first."""
+    """The file system's clock may be so slow that a second change gets the same time as the first."""
     monkeypatch.setattr(known_folders, "_SETTLED_NS", 60_000_000_000)
     (tree.root / "c/four").write_text("x")
     for _ in range(2):
@@ -135,7 +135,7 @@ def test_SEC_02_within_a_while_nothing_is_looked_at(tree: Tree) -> None:
 
 
 def test_SEC_02_a_tree_that_is_named_by_a_link_is_seen_to_change(tree: Tree) -> None:
-    """A repository's own folder may be such a link."""
+    """The root of a repository may be such a link."""
     link = tree.root.parent / f"{tree.root.name}-link"
     link.symlink_to(tree.root)
     tree.root = link

@@ -1,4 +1,4 @@
-"""Searching and listing with ripgrep and in process come to the same (TOOL-06)."""
+"""Searches and lists give the same results with ripgrep and in process (TOOL-06)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from remit_server.workspace.trees.walk import Limits
 pytestmark = pytest.mark.slow
 
 WITH_RIPGREP, IN_PROCESS = -1, 10**9
-# Where ripgrep takes over in the middle of the walk.
+# The number of files after which ripgrep takes over, in the middle of the walk.
 HALFWAY = (0, 1, 2, 3, 5)
 
 
@@ -42,7 +42,7 @@ def _ripgrep(tmp_path: Path) -> None:
 
 
 class Open(NoDocuments):
-    """Documents that are open, by their paths."""
+    """Open documents, by their paths."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
@@ -62,7 +62,7 @@ def grown(root: Path, files: Mapping[str, bytes]) -> None:
 
 
 def both(root: Path, pattern: str, base: str = ".", documents: Mapping[str, str] | None = None) -> Outcome:
-    """What is found in process, after it was compared with what ripgrep helps to find, all along and from halfway."""
+    """Returns what is found in process, after a comparison with ripgrep from the start and from halfway."""
     with Workspace(root) as workspace:
         ctx = ToolContext(workspace, Open(documents or {}), {}, lambda _, path: "denied" not in path, lambda text: text)
         query = Query(parse_pattern(pattern), ctx.resolve(base), context=1)
@@ -118,7 +118,7 @@ PATTERNS = st.sampled_from(
 
 
 def fits(files: Mapping[str, bytes]) -> bool:
-    """Whether no path is a file and a folder at once."""
+    """Returns whether no path is both a file and a folder."""
     return not any(other.startswith(name + "/") for name in files for other in files)
 
 
@@ -191,7 +191,7 @@ def test_ignore_files_outside_a_repository_within_the_project_count_in_it(tmp_pa
 
 
 def test_FILE_05_an_ignore_file_is_read_as_git_reads_it_mark_and_line_ends_included(tmp_path: Path) -> None:
-    """Its first line counts behind a byte order mark, and only a line feed ends a line."""
+    """The first line counts though a byte order mark stands before it, and only a line feed ends a line."""
     marked = b"\xef\xbb\xbfout/\r\n*.log\x0cx"
     grown(tmp_path, {".gitignore": marked, "out/x.py": b"foo", "a.py": b"foo", "a.log": b"foo", "sub/x": b"foo"})
     grown(tmp_path, {"sub/out/x.py": b"foo", "sub/.gitignore": b"\xef\xbb\xbfx\n"})
@@ -205,7 +205,7 @@ def test_FILE_05_an_ignore_file_is_read_as_git_reads_it_mark_and_line_ends_inclu
 
 
 def listed(root: Path, base: str = ".") -> list[str]:
-    """What is listed in process, after it was compared with what ripgrep helps to list."""
+    """Returns what is listed in process, after a comparison with ripgrep."""
     with Workspace(root) as workspace:
         ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, str)
         found = [list_matching(ctx, ctx.resolve(base), parse_glob("*"), 100, Limits(small=n)) for n in (-1, 10**9)]
@@ -214,7 +214,7 @@ def listed(root: Path, base: str = ".") -> list[str]:
 
 
 def test_FILE_05_an_ignore_file_that_ripgrep_takes_for_ignored_is_read(tmp_path: Path) -> None:
-    """Ripgrep takes off every carriage return, git one; so the file hides itself and what is beside it."""
+    """Ripgrep removes all carriage returns at a line's end, git only one; so for ripgrep the file ignores itself."""
     grown(tmp_path, {"sub/.gitignore": b".gitignore\r\r\n*.py\r\r\n", "sub/a.py": b"foo", "sub/b": b"foo"})
     assert listed(tmp_path) == ["sub/.gitignore", "sub/a.py", "sub/b"]
     assert files_of(both(tmp_path, "foo")) == ["sub/a.py", "sub/b"]
@@ -276,7 +276,7 @@ def test_FILE_05_an_ignored_folder_that_is_named_is_looked_into_however_it_is_ig
 
 @pytest.fixture
 def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a person's settings of git are, and no others."""
+    """The file of a person's git settings; all other settings of git are ignored."""
     for name, value in environment(tmp_path).items():
         if name == "HOME" or name.startswith("GIT_"):
             monkeypatch.setenv(name, value)
@@ -324,7 +324,7 @@ def test_FILE_05_the_case_of_letters_counts_in_ignore_files_as_the_repository_ha
 
 
 def test_thr_paths_a_list_that_only_the_repository_names_is_not_read_outside(tmp_path: Path, persons: Path) -> None:
-    """THR: which names are ignored would tell what a file of the person's holds."""
+    """THR: the set of ignored names would reveal what a file of the person's contains."""
     (tmp_path / "secret").write_text("guess\n")
     shop = repository(tmp_path / "shop")
     grown(shop, {"guess": b"foo", "other": b"foo", "lists/own": b"other"})
@@ -376,7 +376,7 @@ def test_FILE_05_a_long_line_of_an_ignore_file_further_down_is_said(tmp_path: Pa
 
 
 def test_what_is_not_searched_is_said_by_either_way(tmp_path: Path) -> None:
-    """No file is passed over in silence that may be read and may hold a match."""
+    """A file that may be read and may have a match is never left out silently."""
     long = b"x" * 2_500_000
     grown(tmp_path, {"a.py": b"foo", "b.log": long, "denied/c": long, "d/e": long, "f.bin": b"foo\0", "g.bin": b"\0"})
     grown(tmp_path, {"denied/h.bin": b"foo\0", "ignored": long, ".gitignore": b"ignored", "i": long, "j": long})
@@ -419,12 +419,12 @@ def test_a_folder_that_cannot_be_read_is_said_by_either_way(tmp_path: Path) -> N
         for name in ("locked", "denied"):
             (root / name).chmod(0o755)
 
-    both(tmp_path, "foo")  # whatever is imported late is imported here
+    both(tmp_path, "foo")  # do all late imports here
     as_somebody_else(work)
 
 
 def test_a_configuration_of_ripgrep_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read-only programs that execute: `--pre` of a configuration file, or of a pattern that looks like an option."""
+    """ripgrep must not run a program: `--pre` in a configuration file, or in a pattern that looks like an option."""
     ran, hook, config = tmp_path / "ran", tmp_path / "hook", tmp_path / "config"
     hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
     hook.chmod(0o755)

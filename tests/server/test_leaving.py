@@ -1,4 +1,4 @@
-"""CLI-01: the end of a process waits for no thread that nobody waits for, and none of them brings it down."""
+"""CLI-01: the end of a process does not wait for background threads, and none of them crashes it."""
 
 import subprocess
 import sys

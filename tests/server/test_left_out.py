@@ -1,5 +1,4 @@
-"""What a look does not show it says, and how to see it: no file, line or name is passed over in silence
-(BOX-06)."""
+"""A read that leaves something out says so, and how to see it: no file, line or name is left out silently (BOX-06)."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ KEY = "-----BEGIN PRIVATE KEY-----\nneedle\n-----END PRIVATE KEY-----"
 
 
 def context(workspace: Workspace) -> ToolContext:
-    """Where `hush` and a key are secrets."""
+    """A context in which `hush` and a key are secrets."""
 
     def redact(text: str) -> str:
         return text.replace("hush", "[redacted]").replace(KEY, "[redacted]\n\n")
@@ -69,7 +68,7 @@ def matches(outcome: Outcome) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_file_that_is_named_is_searched_however_long_it_is(encoding: str, end: str, tmp_path: Path) -> None:
-    """With the right lines and their context, also where pieces of it meet."""
+    """With the right lines and context, also where two pieces of the file meet."""
     lines = [f"{'ä' * 60} {number}" for number in range(120_000)]
     with (tmp_path / "m").open("w", encoding=encoding, newline="") as file:
         file.write("".join(line + end for line in lines))

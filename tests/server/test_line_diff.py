@@ -1,4 +1,4 @@
-"""The lines that two texts share: right for any texts, near the fewest edits there are, and soon found (APP-03)."""
+"""The lines that two texts share: right for all texts, close to the fewest edits, and found fast (APP-03)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_edits_make_the_new_lines_of_the_old_ones(old: list[str], new: list[str]
 @given(LINES, LINES)
 @settings(max_examples=examples(500), deadline=None)
 def test_runs_are_as_long_as_they_can_be(old: list[str], new: list[str]) -> None:
-    """No edit begins or ends with a line that both sides have there, and no two runs touch."""
+    """No edit begins or ends with a line that both sides share there, and no two runs touch."""
     runs = common_runs(old, new)
     for run in runs:
         assert run.size > 0
@@ -46,7 +46,7 @@ def test_runs_are_as_long_as_they_can_be(old: list[str], new: list[str]) -> None
 
 
 def _edited(lines: int, edits: int, seed: int) -> tuple[list[str], list[str]]:
-    """Lines of which a third stand in several places, as in code, and the same with some replaced, removed and added."""
+    """Returns lines of which a third repeat, as in code, and the same with some replaced, removed and added."""
     choose = random.Random(seed)
     old = [
         choose.choice(["", "    }", "    return x", f"line {n} = {choose.random()}"][-(n % 3 != 0) :])
@@ -75,13 +75,13 @@ def test_as_few_lines_change_as_gnu_diff_says(lines: int, edits: int, tmp_path: 
 
 @pytest.mark.parametrize("lines", [("abc", "caa"), ("ab", "ba"), ("aab", "b")])
 def test_APP_03_lines_that_repeat_themselves_take_work_by_their_number(lines: tuple[str, str]) -> None:
-    """Comparing each with each took minutes for a file of three different lines."""
+    """Comparing each line with each other used to take minutes for a file of three different lines."""
     old, new = (list(each * (MAX_COMPARED // 2 // len(each))) for each in lines)
     assert calls_made_by(lambda: line_edits(old, new), in_c=True) < 40 * MAX_COMPARED
 
 
 def test_APP_03_lines_of_which_each_look_finds_one_take_work_by_their_number() -> None:
-    """Of `y b a b` only `a` is unique; left of it is `b`, and so on."""
+    """In `y b a b` only `a` is unique; to the left of it `b` is, and so on."""
     nested = [line for number in range(2_000) for line in (f"{number + 1}", f"{number}")]
     old, new = ["o", "o", *nested, "o", "o"], ["n", "n", *nested, "n", "n"]
     assert calls_made_by(lambda: line_edits(old, new), in_c=True) < 400 * len(nested)
@@ -101,7 +101,7 @@ def test_lines_that_are_nowhere_unique_are_compared_with_each_other() -> None:
 
 
 def test_too_many_such_lines_have_nothing_in_common() -> None:
-    """What would take too long is one edit, and never a wrong one."""
+    """If a comparison would take too long, everything is one edit, which is never a wrong one."""
     old, new = ["x", "y"] * MAX_COMPARED, ["y", "x", "x"] * MAX_COMPARED
     (edit,) = line_edits(old, new)
     assert edit.old_end - edit.old > MAX_COMPARED

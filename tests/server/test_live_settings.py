@@ -1,4 +1,4 @@
-"""A changed configuration counts from the next turn on, of a chat and of a language server (CFG-05)."""
+"""A changed configuration counts from the next turn on, in a chat and in a language server (CFG-05)."""
 
 from __future__ import annotations
 

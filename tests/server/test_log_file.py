@@ -1,4 +1,4 @@
-"""OBS-01: the log file says who did what in which turn, holds no secrets, rotates, and stops nothing."""
+"""OBS-01: the log file says who did what in which turn, has no secrets, rotates, and never stops the work."""
 
 from __future__ import annotations
 

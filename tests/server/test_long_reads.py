@@ -35,7 +35,7 @@ def test_TOOL_03_a_slice_of_a_file_that_is_too_long_to_be_edited(encoding: str, 
     for offset in (1, 2, PIECE_BYTES // 47, count // 2, count - 2):
         expected = [f"{n}|é line {n:07} of a very long file, [redacted]" for n in range(offset, offset + 3)]
         assert read(tmp_path, offset).text.split("\n")[1:] == expected
-    # A slice that goes over the end of a piece.
+    # A range of lines that goes beyond the end of a piece.
     whole = read(tmp_path, 80_000, 5_000)
     assert whole.data["last_line"] == 80_000 + len(whole.text.split("\n")) - 2
     assert whole.data["total_lines"] == count

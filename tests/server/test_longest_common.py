@@ -1,4 +1,4 @@
-"""What two sequences have in common is found in bounded work, and all of it (APP-03, TOOL-04)."""
+"""The longest common subsequence is found with bounded work, and completely (APP-03, TOOL-04)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW = st.text("abc", max_size=30)
 
 
 def most_in_common(old: str, new: str) -> int:
-    """The obvious way."""
+    """Returns the length of the longest common subsequence, in the obvious way."""
     before = [0] * (len(new) + 1)
     for one in old:
         now = [0]

@@ -1,4 +1,4 @@
-"""`remit mcp --http` as its bytes, in both eras, over a real process (TRN-25)."""
+"""`remit mcp --http` as bytes, in both eras of the protocol, over a real process (TRN-25)."""
 
 from __future__ import annotations
 

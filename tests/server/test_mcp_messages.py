@@ -1,4 +1,4 @@
-"""Whatever comes as a line is a message, or is answered by an error that repeats nothing of it (TRN-20; TRN-24)."""
+"""Every line is a message, or is answered by an error that repeats nothing of it (TRN-20; TRN-24)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_TRN_20_any_line_is_a_message_or_an_error(line: bytes) -> None:
     read = read_message(line)
     if isinstance(read, SessionMessage):
         message = read.message
-        # What asks for an answer is a request, and nothing that asks for one is taken for less.
+        # A message with an id is a request, and must not be taken for a notification.
         if isinstance(message, mcp.JSONRPCNotification):
             assert "id" not in json.loads(line)
         return

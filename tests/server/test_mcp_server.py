@@ -1,4 +1,4 @@
-"""`remit mcp` as its bytes, in both eras of the protocol, over a real process (TRN-20 to TRN-24, TRN-26)."""
+"""`remit mcp` as bytes, in both eras of the protocol, over a real process (TRN-20 to TRN-24, TRN-26)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PIPES = {"mcp": McpDoor, "mcp-modern": ModernMcpDoor}
 
 @contextmanager
 def served(kind: str, folder: Path, *options: str, policy: str | None = None, forms: bool = True) -> Iterator[Any]:
-    """A client of a server in a workspace with `a.py`, which takes no whole requests."""
+    """A client of a server that takes no whole requests, in a workspace with `a.py`."""
     if policy is not None:
         (folder / "config").mkdir()
         (folder / "config" / "policy.yaml").write_text(policy)
@@ -51,17 +51,17 @@ def text_of(result: Any) -> str:
 
 
 def called(door: Any, tool: str, **arguments: Any) -> Any:
-    """What a call came to."""
+    """Makes a call and returns its result."""
     return door.said(door.call(tool, arguments))["result"]
 
 
 def noted(result: Any) -> Any:
-    """What a result says of its record."""
+    """Returns what a result says about its call record."""
     return result["_meta"]["remit/call"]
 
 
 def asked_of(door: Any, name: str) -> tuple[Any, Any]:
-    """The form that a call has its client put, and what answers it: a function of the client's result."""
+    """Returns the form that a call makes its client show, and a function that answers it with the client's result."""
     if isinstance(door, ModernMcpDoor):
         result = door.said(name)["result"]
         ((key, form),) = result["inputRequests"].items()
@@ -359,7 +359,7 @@ def test_TRN_21_results_are_redacted(kind: str, tmp_path: Path) -> None:
         assert SECRET not in json.dumps(door.received)
 
 
-# what is no message, and no argument
+# malformed messages and arguments
 
 
 MARK = "tell-nobody"

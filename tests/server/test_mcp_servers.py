@@ -1,4 +1,5 @@
-"""MCP servers of the person's own: raw-byte servers and attacks, in the real sandbox, by a scripted model (TOOL-18)."""
+"""MCP servers of the person's own: raw servers and attacks, in the real sandbox, called by a scripted model
+(TOOL-18)."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ SERVER = Path(__file__).parents[1] / "support" / "mcp_server.py"
 
 
 def remit(folder: Path, *words: str, code: int | None = 0) -> Any:
-    """A command of `remit mcp --json`; returns what it prints."""
+    """Runs `remit mcp` with these words, and returns its JSON, or `Done` if another exit code is expected."""
     (folder / "shop").mkdir(exist_ok=True)
     own = {"HOME": str(folder), "REMIT_DATA_DIR": str(folder / "data")}
     done = CommandLine.alone(folder / "shop", folder)("mcp", *words, **own)
@@ -48,7 +49,7 @@ def call(name: str, intent: str = "EXECUTE", **arguments: Any) -> Any:
 
 
 def result(folder: Path, *steps: Any) -> Any:
-    """The result of the last call of a turn that plays these steps, each question answered by a yes."""
+    """Runs a turn with these steps and every question allowed; returns the result of its last call."""
     with opened("stdio", folder, *steps, {"text": "done"}, options=("--approve", "session")) as door:
         name = door.run(request("t"))
         assert door.result(name)["final_output"] == "done"
@@ -277,7 +278,8 @@ def serving(kind: str) -> Iterator[str]:
 
 
 def asked_inside(url: str) -> Any:
-    """What the client that runs in the sandbox prints, without one: it reaches no address of this machine there."""
+    """Returns what the client in the sandbox prints. It runs without one here, because there it could not reach this
+    machine."""
     echo = {"name": "echo", "inputSchema": {"type": "object"}}
     called = {"name": "echo", "digest": inside_mcp.digest_of(echo), "arguments": {"text": "hello"}}
     question = {"url": url, "command": [], "call": called, "seconds": 5, "most": 100_000}

@@ -26,14 +26,14 @@ def runs_alone(path: Path) -> bool:
 
 
 class Killed:
-    """A workspace, a merge log, and a process whose merges die."""
+    """A workspace, a merge log, and a process whose merges are killed."""
 
     def __init__(self, folder: Path, process: subprocess.Popen[str]) -> None:
         self.root, self.log, self._process = folder / "work", folder / "merges", process
         self.workspace = Workspace(self.root)
 
     def merge(self, step: int) -> str:
-        """Merge, killed at that call; `killed`, or `done` where there are not so many calls."""
+        """Runs a merge that is killed at this call; returns `killed`, or `done` if there are fewer calls."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(step) + "\n")
@@ -82,7 +82,7 @@ def test_thr_storage_kill_at_every_step_of_a_merge(killed: Killed) -> None:
 
 @pytest.mark.slow
 def test_no_step_is_done_twice(killed: Killed) -> None:
-    """What a person put back after the crash, since the step was noted as done, stays as they put it."""
+    """A step that was noted as done is not repeated, so a file that the person has put back meanwhile stays."""
     put_back = 0
     for step in range(0, 200, 3):
         reset(killed.root)
@@ -102,7 +102,7 @@ def test_no_step_is_done_twice(killed: Killed) -> None:
 
 
 def unfinished(killed: Killed) -> None:
-    """Leave a merge behind of which one step is done."""
+    """Leaves a merge of which only the first step is done."""
     for step in range(300):
         reset(killed.root)
         shutil.rmtree(killed.log, ignore_errors=True)
@@ -158,7 +158,7 @@ def test_a_merge_that_is_under_way_is_left_alone(killed: Killed, tmp_path: Path)
 
 
 def crashed(root: Path, before: bytes, after: bytes, executable: bool) -> tuple[Workspace, MergeLog, Path]:
-    """A workspace with one file, and a merge of which nothing is noted as done."""
+    """Makes a workspace with one file, and a merge of which no step is noted as done."""
     (root / "work").mkdir()
     (root / "work" / "run.sh").write_bytes(before)
     log = MergeLog(root / "merges")

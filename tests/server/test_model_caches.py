@@ -1,4 +1,4 @@
-"""What a model remembers of a prompt: lent, counted, and stored where there is no room (MOD-05)."""
+"""Prompt caches of a model: lent between sessions, counted, and not left half stored if the disk is full (MOD-05)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = [
 
 
 def test_a_lent_prefix_gives_the_same_scores_bit_for_bit() -> None:
-    """Also while its lender goes on; so what other sessions left behind changes no answer."""
+    """The scores are the same even while the lending session goes on, so other sessions change no answer."""
     from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 
     prepare()
@@ -42,7 +42,7 @@ def test_a_lent_prefix_gives_the_same_scores_bit_for_bit() -> None:
     assert len(beginning) == 2 * CHUNK + 40
 
     def read(tokens: list[int], cache: Cache, held: int) -> Any:
-        """Read as a generation does, and return the scores after the last token."""
+        """Reads the tokens as a generation does, and returns the scores after the last one."""
         while held < len(tokens) - 1:
             end = min(held // CHUNK * CHUNK + CHUNK, len(tokens) - 1)
             model.read(tokens[held:end], cache)
@@ -82,7 +82,7 @@ async def test_cached_tokens_are_in_the_result_of_a_turn(tmp_path: Path) -> None
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sets a limit of another process")
 async def test_a_cache_that_finds_no_room_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Files of the process may have 100 bytes: storing fails, the answers stay what they were."""
+    """The process's files are limited to 100 bytes: the cache cannot be stored, and the answers stay the same."""
     folder, caches = str(tiny_model("markers", MARKERS, TEMPLATE)), tmp_path / "caches"
     said = []
     for _ in range(2):

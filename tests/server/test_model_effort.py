@@ -1,4 +1,5 @@
-"""AGT-10: the effort that a person sets reaches a model whose template knows of one, and is said to be lost elsewhere."""
+"""AGT-10: the effort that a person sets reaches a model whose template knows it; otherwise the person is told that it
+is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a model process ends in words, with the server alive and the next request answered
+"""A failure of the model process ends in an error with words; the server lives on and answers the next request
 (MOD-02). Every process here is the real one."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="sets a limit of anot
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of a small model, to be damaged."""
+    """A copy of a small model, which a test may damage."""
     source = tiny_model("markers", MARKERS, TEMPLATE)
     copied = tmp_path / "model"
     copied.mkdir()
@@ -51,14 +51,14 @@ def limit(pid: int, size: int) -> None:
 
 
 def address_space(pid: int) -> int:
-    """Bytes that a process has mapped."""
+    """Returns the number of bytes that a process has mapped."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
     return pages * resource.getpagesize()
 
 
 @linux
 async def test_out_of_memory_while_loading(folder: Path) -> None:
-    """A limit on the process that its libraries alone exceed: it cannot load, says so, and is gone."""
+    """The limit is below what the libraries alone need, so the process reports that it cannot load, and ends."""
     spawned: list[int] = []
 
     def starve(host: HostProcess) -> None:
@@ -75,7 +75,7 @@ async def test_out_of_memory_while_loading(folder: Path) -> None:
 
 @linux
 async def test_out_of_memory_while_generating(folder: Path) -> None:
-    """The step ends in words; with memory there again, the same provider answers."""
+    """The step ends with an error; when there is memory again, the same provider answers."""
     provider = MlxProvider(str(folder), EngineOptions(profile="large"))
     try:
         expected = last(await collect(provider, ask(max_tokens=20)))
@@ -150,7 +150,7 @@ async def test_corrupt_model_folder_and_then_a_whole_one(damage: Callable[[Path]
 
 
 async def test_model_larger_than_memory_is_not_loaded(folder: Path) -> None:
-    """By the header alone: the file is sparse, claims eight TiB, and takes no space."""
+    """The header alone decides: the file is sparse, claims eight TiB, and takes no space."""
     size = 1 << 43
     header = json.dumps({"w": {"dtype": "BF16", "shape": [size // 2], "data_offsets": [0, size]}}).encode()
     path = folder / "model.safetensors"
@@ -169,7 +169,7 @@ async def test_model_larger_than_memory_is_not_loaded(folder: Path) -> None:
 
 @pytest.fixture
 def without_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder first on the model process's path, in which MLX's bindings are a module that cannot be imported."""
+    """Puts a folder first on the model process's path whose `mlx_lm` cannot be imported."""
     package = tmp_path / "first" / "mlx_lm"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise ImportError('libmlx.so: cannot open shared object file')\n")
@@ -186,7 +186,8 @@ async def test_package_that_cannot_be_imported(folder: Path) -> None:
 
 
 async def test_a_model_that_dies_at_once_gets_pauses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is started some times at once, then not before its pause is over; what is asked meanwhile is told so."""
+    """It is restarted a few times at once, and then only after a pause; a request in the pause gets an error that says
+    so."""
     clock = [0.0]
     provider = MlxProvider(str(folder), EngineOptions(profile="large"), now=lambda: clock[0])
     starts: list[int] = []
@@ -212,7 +213,7 @@ async def test_a_model_that_dies_at_once_gets_pauses(folder: Path, monkeypatch: 
         clock[0] += 3
         monkeypatch.setattr(provider, "_watch", watch)
         assert last(await collect(provider, ask(max_tokens=5))).completion_tokens > 0
-        # One answer, and the count begins anew.
+        # After one answer the count of failures starts again.
         assert provider.pid is not None
         os.kill(provider.pid, signal.SIGKILL)
         while provider.state != "failed":
@@ -246,7 +247,7 @@ def watch_loading(host: HostProcess, seen: list[wire.Loading]) -> None:
 
 
 async def asked_once(folder: Path, options: EngineOptions) -> Finished:
-    """One request of a session, in a process of its own."""
+    """Runs one request of a session, in a process of its own."""
     provider = MlxProvider(str(folder), options)
     try:
         return last(await collect(provider, ask("rename a to b " * 40, session="kept", max_tokens=10)))
@@ -265,7 +266,7 @@ async def test_prompt_cache_outlasts_the_process(folder: Path, tmp_path: Path) -
     assert again.cached_tokens == again.prompt_tokens - 1
     assert again.completion_tokens == first.completion_tokens
     os.utime(folder / "model.safetensors", (1, 1))
-    assert (await asked_once(folder, options)).cached_tokens == 0  # another model's, which has a file of its own
+    assert (await asked_once(folder, options)).cached_tokens == 0  # now another model, with a cache file of its own
     assert len(contents(tmp_path / "caches")) == 2
     for file in contents(tmp_path / "caches"):
         os.truncate(tmp_path / "caches" / file, 200)

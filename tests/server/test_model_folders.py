@@ -1,4 +1,5 @@
-"""Models as their files describe them: whatever lies in a folder, looking at it never fails, and half a model is none."""
+"""Models as their files describe them: reading a folder never fails, whatever it contains, and an incomplete model is
+none."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ CONFIG = {"model_type": "qwen3", "quantization": {"bits": 4}, "text_config": {"m
 
 
 def model(folder: Path, **changed: bytes | None) -> Path:
-    """A model with the files that are wanted of one; None leaves a file out."""
+    """Makes a model with the required files; None leaves a file out."""
     files = {"config.json": json.dumps(CONFIG).encode(), "tokenizer.json": b"{}", "model.safetensors": GOOD}
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in (files | {key.replace("__", "."): value for key, value in changed.items()}).items():

@@ -1,4 +1,5 @@
-"""`remit model pull|list` with the hub's own client against a hub on this machine: killed, cut, refused, lied to."""
+"""`remit model pull|list`: the hub's own client against a fake hub on this machine, with kills, cuts, refusals and
+lies."""
 
 from __future__ import annotations
 
@@ -77,13 +78,13 @@ def repo(home: Path) -> Path:
 
 
 def reported(remit: CommandLine, reference: str = NAME) -> dict[str, Any] | None:
-    """What `remit model list` says of a model."""
+    """Returns what `remit model list` says about a model, or None."""
     found = [line for line in remit("model", "list", "--json").lines if line["reference"] == reference]
     return found[0] if found else None
 
 
 def wait_for_bytes(repo: Path, enough: int) -> int:
-    """How many bytes have arrived of the file on its way, once they are `enough`."""
+    """Waits until `enough` bytes of an unfinished file have arrived, and returns their number."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         for partly in repo.glob("blobs/*.incomplete"):

@@ -1,4 +1,4 @@
-"""Whose turn it is in the model process, which cache a prompt starts from, and when a dying model is started again."""
+"""Which request of the model process runs next, from which cache it starts, and when a dying model is restarted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINES = st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from(PRIORITIES))
 
 @given(st.lists(LINES, min_size=1, max_size=40), st.lists(st.integers(1, 30), min_size=40, max_size=40))
 def test_every_request_is_served_and_each_line_in_order(lines: list[QueueKey], lengths: list[int]) -> None:
-    """Requests of any lengths, all there at once: none starves, and a line keeps its order."""
+    """Requests of any length, all queued at once: each is served, and those of one line in order."""
     queue = FairQueue()
     left = {str(number): lengths[number] for number in range(len(lines))}
     for number, line in enumerate(lines):
@@ -60,7 +60,7 @@ def test_the_highest_priority_has_all_rounds_but_some(lines: list[QueueKey]) -> 
         assert len(chosen) <= MOST_TOGETHER
         if number < LOWER_PRIORITY_EVERY:
             assert chosen == leading
-    # Whatever came first has had a step, of whatever priority it is.
+    # The requests that came first have had a step, whatever their priority.
     assert all(steps[str(number)] for number in range(min(len(lines), MOST_TOGETHER)))
 
 
@@ -79,7 +79,7 @@ def test_MOD_05_a_completion_at_the_cursor_runs_only_where_nothing_else_waits(li
 
 @dataclass
 class ListCache:
-    """A prompt cache that is just the tokens it has read."""
+    """A prompt cache that is only the list of the tokens that it has read."""
 
     tokens: list[int]
     can_trim: bool = True
@@ -102,7 +102,7 @@ def encode(text: str) -> list[int]:
 
 
 def read_whole(text: str, *, can_trim: bool = True) -> Session[ListCache]:
-    """A session that has read a text in whole chunks, and the rest."""
+    """Returns a session that has read a text, in whole chunks and the rest."""
     tokens = tuple(encode(text))
     return Session(tokens, text, ListCache(list(tokens), can_trim), len(tokens), len(tokens) // CHUNK * CHUNK)
 
@@ -156,7 +156,7 @@ def test_kept_caches_stay_within_their_bytes(kept: list[tuple[str, int]], most_b
         sessions.keep(name, read_whole("x" * size))
         used = [*(each for each in used if each != name), name]
         assert sessions.nbytes <= most_bytes
-        # Those that are left are the ones used last.
+        # The remaining sessions are the ones used last.
         assert list(sessions.kept()) == used[len(used) - len(sessions) :]
 
 
@@ -174,7 +174,7 @@ def test_pauses_grow_up_to_a_limit(gaps: list[float]) -> None:
 
 
 def test_memory_left_by_control_groups(tmp_path: Path) -> None:
-    """The limit of a group further up counts too, and memory that only caches files is free."""
+    """The limit of an outer group counts too, and memory that only caches files counts as free."""
     listing = tmp_path / "cgroup"
     listing.write_text("0::/outer/inner\n")
     mount = tmp_path / "fs"

@@ -1,4 +1,4 @@
-"""A text that does not occur is explained so that a model can correct itself (`edit_file`; TOOL-04)."""
+"""If a text does not occur, the error explains it so that a model can correct itself (`edit_file`; TOOL-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CFG-04: a setting that is kept changes that setting in the person's file, and nothing else of it."""
+"""CFG-04: saving a setting changes only that setting in the person's file."""
 
 from __future__ import annotations
 

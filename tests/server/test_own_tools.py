@@ -49,7 +49,7 @@ BODY
 
 
 def tool(folder: Path, text: str, name: str = "tried") -> Path:
-    """A program of the person's own."""
+    """Writes a program of the person's own, and returns its path."""
     file = folder / "config" / "tools" / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text.replace("NAME", name))
@@ -72,7 +72,7 @@ def call(name: str, intent: str = "EXECUTE", **arguments: Any) -> Any:
 
 
 def results(folder: Path, *steps: Any) -> list[Any]:
-    """The results of a turn that plays these steps, each question answered by a yes."""
+    """Runs a turn with these steps and every question allowed; returns its results."""
     with opened("stdio", folder, *steps, {"text": "done"}, options=("--approve", "session")) as door:
         name = door.run(request("t"))
         assert door.result(name)["final_output"] == "done"
@@ -338,7 +338,7 @@ def test_TOOL_15_any_parameters_are_a_schema_or_refused_in_words(parameters: Any
 
 
 class Searx(http.server.BaseHTTPRequestHandler):
-    """A search engine of raw HTTP; what is asked says what it answers."""
+    """A search engine over raw HTTP; the query decides what it answers."""
 
     def do_GET(self) -> None:
         asked = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["q"][0]

@@ -1,4 +1,4 @@
-"""Unified diffs, read leniently and applied strictly (`apply_diff`; TOOL-05)."""
+"""Unified diffs are read leniently and applied strictly (`apply_diff`; TOOL-05)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EDITS = 500
 
 
 def diff_of(before: str, after: str, context: int = 3, path: str = "x.py") -> str:
-    """What `diff -u` writes."""
+    """Returns what `diff -u` would write."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     lines = difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", n=context)
     return "".join(line if line.endswith("\n") else f"{line}\n{NO_NEWLINE}\n" for line in lines)
@@ -39,7 +39,7 @@ def patched(content: str, diff: str) -> str:
 
 
 def edited(lines: Sequence[str], random_: random.Random) -> list[str]:
-    """Some lines removed, changed and inserted, in up to six places."""
+    """Returns the lines with some removed, changed and inserted, in up to six places."""
     result = list(lines)
     for _ in range(random_.randint(1, 6)):
         at = random_.randrange(len(result) + 1)
@@ -132,7 +132,7 @@ def test_TOOL_05_of_hunks_that_overlap_the_later_one_is_refused(spans: Sequence[
 
 
 def overlap(one: Placed, other: Placed) -> bool:
-    """Whether one would change what the other does, or both would insert at one place."""
+    """Returns whether the two changes overlap, or would both insert at the same place."""
     if (one.start, one.end) == (other.start, other.end):
         return True
     return one.start < other.end and other.start < one.end

@@ -1,4 +1,4 @@
-"""What git says happened between two trees, `apply_diff` makes happen, all of it, or nothing (TOOL-05)."""
+"""`apply_diff` makes exactly the change that git shows between two trees, or nothing (TOOL-05)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from remit_server.workspace.ports import NoDocuments
 pytestmark = pytest.mark.slow
 
 Tree = Mapping[str, tuple[bytes, bool]]
-"""Contents of files, and whether each is executable, by path."""
+"""By path, the content of each file, and whether it is executable."""
 
 NAMES = [
     "a.txt",
@@ -61,7 +61,8 @@ def as_bytes(draw: st.DrawFn, lines: list[str]) -> bytes:
 
 @st.composite
 def edits(draw: st.DrawFn, before: bytes) -> bytes:
-    """Some lines put in, taken out or changed, a mark or the last line's end that comes or goes."""
+    """Draws the content with some lines added, removed or changed; a byte order mark or the last line's end may change
+    too."""
     if draw(st.integers(0, 9)) == 0:
         return draw(contents())
     mark, lines = MARK if before.startswith(MARK) else b"", before.removeprefix(MARK).split(b"\n")
@@ -118,7 +119,7 @@ def found(folder: Path) -> Tree:
 
 
 class Git:
-    """A repository that only makes diffs, as this system's git does without the person's settings."""
+    """A repository that only makes diffs, with this system's git but without the person's settings."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -147,7 +148,7 @@ def git(tmp_path_factory: pytest.TempPathFactory) -> Git:
 
 
 async def apply(workspace: Workspace, log: Path, diff: str) -> str:
-    """As the dispatcher does it, without anybody asked. The report; raises ToolError."""
+    """Applies the diff as the dispatcher does, without asking anybody. Returns the report; raises ToolError."""
     ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, str)
     arguments = ApplyDiffArguments(diff=diff)
     APPLY_DIFF.targets(arguments, ctx)
@@ -158,7 +159,7 @@ async def apply(workspace: Workspace, log: Path, diff: str) -> str:
 
 
 def applied(before: Tree, diff: str) -> tuple[Tree, str | ToolError]:
-    """The tree afterwards, and what was reported or refused."""
+    """Returns the tree afterwards, and the report or the refusal."""
     with TemporaryDirectory() as folder:
         root = Path(folder, "w")
         root.mkdir()
@@ -187,7 +188,7 @@ def test_a_diff_of_git_gives_exactly_the_second_tree(
     if diff:
         now, report = applied(before, diff)
         if form == "--no-prefix" and isinstance(report, ToolError) and "do not fit each other" in report.why:
-            assert now == before  # from a folder called `a` to one called `b`: its names could be git's
+            assert now == before  # from a folder called `a` to one called `b`: git could have made such names
             return
         assert not isinstance(report, ToolError), (str(report), report.why, diff)
         assert now == after, diff

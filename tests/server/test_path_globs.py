@@ -1,4 +1,4 @@
-"""FILE-05: a glob matches what its expression does, however it is found out."""
+"""FILE-05: a glob matches what its regular expression matches, whichever way is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model is held to files that are there, and to names the person wrote; beyond that, to any path."""
+"""A model can name only files that exist and names that the person wrote; if these cannot be listed, any path."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_files_that_may_be_read_can_be_named(tree: Path) -> None:
 
 
 def test_what_the_person_wrote_can_be_named_whether_it_is_there_or_not(tree: Path) -> None:
-    """A file that is not there must be answered with `not_found`, and not with another file in its place."""
+    """A missing file must be answered with `not_found`, and the model must not name another file instead of it."""
     said = UserMessage("compare `out/made.js` with missing.py. Then (docs/x.md), please")
     found = listed(tree, said, AssistantMessage("or invented.py")) or ()
     assert {"out/made.js", "missing.py", "docs/x.md"} <= set(found)
@@ -48,7 +48,7 @@ def test_what_the_person_wrote_can_be_named_whether_it_is_there_or_not(tree: Pat
 
 
 def test_AGT_05_a_constant_is_no_name_of_a_file() -> None:
-    """A small model wrote a file `RESET` where it was to comment on the constant."""
+    """A small model once wrote a file `RESET` when it had to comment on the constant."""
     said = "write a comment above RESET, explain DEFAULT_COLORS and `ATTRIBUTES`, set VERSION to 2, find every TODO"
     assert list(find_named_paths((UserMessage(said),))) == []
     named = "write CHANGELOG and a Dockerfile, and copy the LICENSE"
@@ -62,7 +62,7 @@ def test_a_large_tree_is_not_listed(tree: Path) -> None:
 
 
 def test_in_an_empty_workspace_only_what_the_person_said_can_be_named(tmp_path: Path) -> None:
-    """No file is a limit, too: it is not the same as a list that could not be made."""
+    """An empty list is a limit too; it differs from a list that could not be made."""
     assert listed(tmp_path, UserMessage("write a.py")) == ("a.py",)
     assert listed(tmp_path) == ()
 
@@ -116,7 +116,8 @@ LIMITS = {
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS.keys())
 @pytest.mark.parametrize("in_forms", [False, True], ids=["", "in-forms"])
 def test_THR_model_a_list_of_paths_does_not_widen_what_the_schema_limits(limit: Any, in_forms: bool) -> None:
-    """Both limits hold at once: neither replaces the other, also where the tool can be called in several forms."""
+    """Both limits hold at the same time, and neither replaces the other, even if the tool can be called in several
+    forms."""
     from llguidance import LLTokenizer
 
     from remit_server.models.dialects.table import COMPACT, spell_call

@@ -1,4 +1,4 @@
-"""Who is at the other end of a local connection, asked of the real kernel (CLI-14, LSP-17)."""
+"""Which process is at the other end of a local connection, as the real kernel says (CLI-14, LSP-17)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_CLI_14_a_process_that_does_not_descend_is_none_of_its_server(tmp_path: 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
 def test_CLI_14_a_process_of_another_user_is_none_of_ours(tmp_path: Path) -> None:
-    place = f"\0{tmp_path}"  # an abstract address has no mode that keeps others out
+    place = f"\0{tmp_path}"  # an abstract address has no mode that keeps other users out
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(place)
         listener.listen()
@@ -81,7 +81,7 @@ def test_LSP_17_the_table_of_connections_says_whose_one_is(family: socket.Addres
 
 @pytest.mark.skipif(shutil.which("lsof") is None, reason="lsof is not on this machine")
 def test_LSP_17_where_there_is_no_such_table_lsof_says_it() -> None:
-    """As on macOS, with the lsof that is here."""
+    """This happens on macOS; the test uses this machine's lsof."""
     lsof = shutil.which("lsof")
     assert lsof is not None
     with (
@@ -96,7 +96,7 @@ def test_LSP_17_where_there_is_no_such_table_lsof_says_it() -> None:
 
 
 def test_LSP_17_addresses_are_read_as_the_kernel_prints_them(tmp_path: Path) -> None:
-    """A client that speaks IPv6 to an address of IPv4 is in the other table, with a wrapped address."""
+    """A client that uses IPv6 for an IPv4 address is in the other table, with a wrapped address."""
     rows = {
         "tcp": ["0: 0100007F:0C38 0100007F:D431 01 0:0 0:0 0 1000 0 77"],
         "tcp6": [

@@ -1,4 +1,4 @@
-"""What comes in pieces is read by the piece, however long all of it has become (MOD-13)."""
+"""A stream is read piece by piece, and the cost of a piece does not grow with the whole (MOD-13)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ READERS: dict[str, Callable[[], Callable[[str], object]]] = {
     ],
 )
 def test_MOD_13_a_piece_of_a_long_answer_costs_no_more_than_itself(kind: str, beginning: str) -> None:
-    """Whatever reads all of it again, or adds a piece to all of it, has a copy of it while it does."""
+    """A reader that reads everything again, or appends each piece to the whole, would need memory for a copy of it."""
     feed = READERS[kind]()
     feed(beginning)
     for line in range(100):

@@ -1,5 +1,5 @@
-"""Plugins: raw-byte plugins and attacks, the examples of the docs, in the real sandbox, by a scripted model (PLG-01 to
-PLG-09)."""
+"""Plugins: raw plugins and attacks, the examples in the docs, in the real sandbox, called by a scripted model (PLG-01
+to PLG-09)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ min_api_version: 1
 
 
 def remit(folder: Path, *words: str, code: int | None = 0, stdin: str = "") -> Done:
-    """A command of `remit plugin`."""
+    """Runs a command of `remit plugin`."""
     (folder / "shop").mkdir(exist_ok=True)
     done = CommandLine.alone(folder / "shop", folder)("plugin", *words, stdin=stdin, HOME=str(folder))
     assert code is None or done.code == code, done.out + done.err
@@ -72,7 +72,7 @@ def remit(folder: Path, *words: str, code: int | None = 0, stdin: str = "") -> D
 
 
 def source(folder: Path, kind: str, capabilities: list[str] = ALL, tool: Any = (), **more: Any) -> Path:
-    """The folder of a raw-byte plugin."""
+    """Makes the folder of a raw plugin."""
     place = folder / "source"
     place.mkdir(exist_ok=True)
     shutil.copy(RAW, place / "main.py")
@@ -89,7 +89,7 @@ def add(folder: Path, kind: str, capabilities: list[str] = ALL, reads_only: tupl
 
 
 def taken(folder: Path, place: Path, reads_only: tuple[str, ...] = ()) -> None:
-    """Installs what lies there, without the command."""
+    """Installs the plugin in that folder without the command line."""
     files = read_files(place, source=True)
     install(folder / "config", manifest_of(place, files), files, reads_only)
 
@@ -100,7 +100,7 @@ def call(name: str = "raw_go", intent: str = "EXECUTE", **arguments: Any) -> Any
 
 
 def results(folder: Path, *steps: Any) -> list[Any]:
-    """The results of the calls of a turn that plays these steps, each question answered by a yes."""
+    """Runs a turn with these steps and every question allowed; returns the results of its calls."""
     with opened("stdio", folder, *steps, {"text": "done"}, options=("--approve", "session")) as door:
         name = door.run(request("t"))
         assert door.result(name)["final_output"] == "done"
@@ -234,7 +234,7 @@ def test_PLG_03_each_edge_is_taken_by_what_happens_to_a_plugin(tmp_path: Path) -
 
 
 def _live(folder: Path) -> None:
-    """All that can happen to a plugin."""
+    """Puts a plugin through everything that can happen to it."""
     config = folder / "config"
     plugins = Plugins(config)
 
@@ -244,7 +244,7 @@ def _live(folder: Path) -> None:
 
     place = config / "plugins" / "raw"
     (place / "files").mkdir(parents=True)
-    assert find() is PluginState.REJECTED  # nobody took it
+    assert find() is PluginState.REJECTED  # nobody has accepted it
     where = source(folder, "echo")
     files = read_files(where)
     manifest = manifest_of(where, files)
@@ -264,7 +264,7 @@ def _live(folder: Path) -> None:
     assert find() is PluginState.LOADED
     (place / "files" / "kind").write_text("other")
     assert plugins.plugin(found) is None or plugin.changed() is not None
-    assert plugins.life_of("raw").state is PluginState.DISABLED  # from loaded, in mid-session
+    assert plugins.life_of("raw").state is PluginState.DISABLED  # from loaded, during a session
     install(config, manifest, files, ())
     assert find() is PluginState.LOADED
     plugin.greeted()
@@ -492,7 +492,7 @@ def test_THR_plugins_a_plugin_reaches_nothing_that_it_was_not_given(
     assert all(each.startswith("refused") for each in forked)
     for each in (found, seen):
         assert each.pop("write home") == "in a home of its own"
-        each.pop("write outside")  # whatever it says: there is nothing
+        each.pop("write outside")  # it may report anything, because nothing is there to write to
         assert [what for what, said in each.items() if not said.startswith("refused")] == []
     assert not (tmp_path / "made").exists()
 
@@ -710,7 +710,7 @@ def test_PLG_02_a_record_is_kept_for_the_person_alone(tmp_path: Path) -> None:
 
 
 class Silent:
-    """A channel that nobody comes to."""
+    """A channel that no command uses."""
 
     def begin(self) -> dict[str, str]:
         raise AssertionError("no command began")
@@ -729,7 +729,7 @@ def test_PLG_08_where_there_is_no_socket_no_plugin_runs(runtime: str, tmp_path: 
 
 
 def rule(folder: Path, text: str, name: str = "no-friday") -> Path:
-    """Installs a plugin that is a rule; returns its place."""
+    """Installs a plugin that is a rule, and returns its folder."""
     where = folder / f"rule-{name}"
     where.mkdir(exist_ok=True)
     (where / "rule.py").write_text(text)

@@ -1,4 +1,4 @@
-"""What the model is told of the editor: names and places, as data, within bounds (AGT-04)."""
+"""What the model is told about the editor: names and places, as data, within limits (AGT-04)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_nothing_is_said_of_an_editor_that_shows_nothing(context: ContextPayload
 
 @given(st.text(min_size=1, max_size=2_000) | st.text(alphabet="`\n ignore", min_size=1, max_size=2_000))
 def test_THR_model_a_documents_name_cannot_leave_its_fence(name: str) -> None:
-    """THR-model-instructions-in-names: nor fill the model's window."""
+    """THR-model-instructions-in-names: it cannot fill the model's window either."""
     text = user_text(ASKED, context=ContextPayload(open_document=name))
     assert text.count("```") == 2
     assert text.endswith("\n```")

@@ -1,4 +1,4 @@
-"""The proxy's own rules: what it takes for a request, and which addresses a name may lead to (LSP-04)."""
+"""The rules of the proxy: what it accepts as a request, and to which addresses a name may lead (LSP-04)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ INSIDE = (
 
 @rows("address", INSIDE)
 def test_thr_sandbox_network_no_name_leads_inside(address: str) -> None:
-    """THR-sandbox-network-private-address: only an address that is listed itself, with its port, may be such a one."""
+    """THR-sandbox-network-private-address: such an address is allowed only if it is listed itself, with its port."""
     parsed = ipaddress.ip_address(address)
     assert refused_address(parsed, 443, LISTED) is not None
     assert refused_address(parsed, 443, frozenset({Endpoint(str(parsed), 444)})) is not None
@@ -115,14 +115,14 @@ def test_a_public_address_may_be_reached(address: str) -> None:
 
 
 def anybody(theirs: tuple[str, int], ours: tuple[str, int]) -> Caller:
-    """Finds a process for each connection: the tests' own are in no sandbox."""
+    """Finds a process for each connection, because the tests' own connections come from no sandbox."""
     del theirs, ours
     return Caller(os.getpid(), os.getpid())
 
 
 @asynccontextmanager
 async def served(proxy: Proxy) -> AsyncIterator[int]:
-    """The proxy on a port of this machine, for a client that needs no sandbox."""
+    """Serves the proxy on a port of this machine, for a client that needs no sandbox; yields the port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -155,7 +155,7 @@ async def test_no_more_than_so_many_connections_at_one_time() -> None:
         idle[0][1].close()
         await idle[0][1].wait_closed()
     for reader, writer in idle[1:]:
-        assert await reader.read() == b""  # cut with the proxy
+        assert await reader.read() == b""  # closed together with the proxy
         writer.close()
 
 
@@ -232,7 +232,7 @@ SECURE, ADDRESS = Endpoint("example.org"), Endpoint("127.0.0.1", 8080)
 
 
 def passes(data: bytes, endpoint: Endpoint = SECURE) -> bool | None:
-    """Whether a tunnel may begin so; None where more has to come."""
+    """Returns whether a tunnel may begin with this data, or None if more data is needed."""
     try:
         hello = read_hello(data)
         if hello is None:
@@ -244,7 +244,7 @@ def passes(data: bytes, endpoint: Endpoint = SECURE) -> bool | None:
 
 
 def records(data: bytes, size: int) -> bytes:
-    """A hello, which is one record, in several."""
+    """Splits a hello, which is one record, into several records."""
     parts = [data[5:][at : at + size] for at in range(0, len(data) - 5, size)]
     return b"".join(b"\x16\x03\x01" + len(part).to_bytes(2) + part for part in parts)
 
@@ -287,13 +287,13 @@ def test_THR_sandbox_network_what_is_no_hello_is_cut_at_once(data: bytes) -> Non
 
 
 def test_THR_sandbox_network_a_second_name_in_a_hello_is_refused() -> None:
-    """A server may take the other one."""
+    """A server might use the second name."""
     name = b"\x00\x00\x00\x10\x00\x0e\x00\x00\x0bexample.org"
     assert name in NAMED
     for more in (name, name.replace(b"example.org", b"evilest.org")):
         body = bytearray(NAMED[9:])
         at = body.index(name)
-        length = at - 2  # where the name is the first extension, its list's length stands before it
+        length = at - 2  # the list's length stands before its first extension, which may be the name
         while int.from_bytes(body[length : length + 2]) != len(body) - length - 2:
             length -= 1
         body[length : length + 2] = (len(body) - length - 2 + len(more)).to_bytes(2)
@@ -311,7 +311,7 @@ def test_whatever_bytes_come_are_a_hello_or_none(data: st.DataObject) -> None:
 
 
 async def test_THR_sandbox_network_nothing_passes_before_a_hello_either_way() -> None:
-    """Neither what a server says by itself, nor plain text, nor nothing; each is told with its reason."""
+    """Neither what a server sends first, nor plain text, nor silence passes; each is reported with its reason."""
     heard: list[bytes] = []
 
     async def greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -342,7 +342,7 @@ async def test_THR_sandbox_network_nothing_passes_before_a_hello_either_way() ->
 
 
 async def test_a_name_that_leads_to_this_machine_is_denied() -> None:
-    """THR-sandbox-network-rebinding: the address that was checked is the one that is connected to."""
+    """THR-sandbox-network-rebinding: the proxy connects to the address that it has checked."""
     told: list[Attempt] = []
     async with (
         echo() as target,
@@ -379,7 +379,7 @@ async def test_BOX_09_a_connection_from_no_process_of_the_sandbox_is_cut_and_tol
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is bubblewrap's, on Linux")
 def test_BOX_09_the_kernel_says_which_process_connects_and_below_which_one_it_is() -> None:
-    """A child of the first process is found, one of somebody else is not, nor one whose sandbox has ended."""
+    """A child of the sandbox's first process is found; another process is not, nor one whose sandbox has ended."""
     program = "import socket, sys; c = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); print('on', flush=True); sys.stdin.read()"
     with socket.socket() as listener, contextlib.closing(SandboxProcesses()) as inside:
         listener.bind(("127.0.0.1", 0))

@@ -1,4 +1,5 @@
-"""`remit worker`, `submit` and `watch` over a real broker that lets in whom its configuration names (TRN-30 to TRN-36)."""
+"""`remit worker`, `submit` and `watch` over a real broker that admits the users of its configuration (TRN-30 to
+TRN-36)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ FAILED, WRONG_USAGE = 1, 2
 
 
 def call(turn: str, tool: str, intent: str, session: str = "s", **arguments: Any) -> Any:
-    """A turn of one call."""
+    """Returns a turn of one call."""
     part = {"type": "call", "by": "model", "tool": tool, "arguments": arguments, "intent": intent}
     return {"session_id": session, "turn_id": turn, "input": part}
 
@@ -48,7 +49,7 @@ def workers(tmp_path: Path) -> Iterator[Workers]:
 
 
 def began(workers: Workers, *options: str) -> Begun:
-    """A worker, once it takes requests."""
+    """Starts a worker, and waits until it takes requests."""
     process = workers.start(*options)
     with RawNats(workers.broker.port) as raw:
         wait_for_queue(raw)
@@ -56,14 +57,14 @@ def began(workers: Workers, *options: str) -> Begun:
 
 
 def run(workers: Workers, *words: str, user: str = "client", code: int | None = None, **environment: str) -> str:
-    """What a command prints."""
+    """Runs a command and returns what it prints."""
     done = workers.remit(*words, user=user, **environment)
     assert code is None or done.code == code, done
     return done.out if done.code == 0 else done.out + done.err
 
 
 def test_TRN_36_a_request_is_sent_once_and_its_turn_followed_from_any_event_on(workers: Workers) -> None:
-    said = run(workers, "submit", "say something", "--json", code=FAILED)  # before there is any worker, or queue
+    said = run(workers, "submit", "say something", "--json", code=FAILED)  # before there is any worker or queue
     assert json.loads(said)["error"]["code"] == "not_found"
     began(workers)
     turn = run(workers, "submit", "say something", code=0).strip()
@@ -205,14 +206,14 @@ def test_TRN_32_a_second_writer_is_refused_and_the_first_one_that_lost_its_turn_
                 pass
             until(lambda: SAYS.another_worker_has_turn in workers.said())
             count = len(read_turn(raw, "s", "t").messages)
-            time.sleep(1.5)  # it would have said more
+            time.sleep(1.5)  # long enough for more messages
             assert len(read_turn(raw, "s", "t").messages) == count
         log = next((tmp_path / "state").rglob("remit.log")).read_text()
         assert "the turn is cancelled" in log
 
 
 def killed_in(workers: Workers, request: Any, kind: str) -> None:
-    """Kills the only worker once an event of a kind was told."""
+    """Kills the only worker after an event of this kind has come."""
     process = began(workers)
     submit(workers.broker, request)
     with RawNats(workers.broker.port) as raw:
@@ -312,7 +313,7 @@ def test_TRN_34_one_who_answers_and_goes_leaves_a_deny(workers: Workers) -> None
         raw.subscribe("remit.ask.s.t", lambda message: raw.publish(message.reply, b"{}"))
         submit(workers.broker, write("t", "b.py"))
         until(lambda: any(event["kind"] == "approval_required" for event in read_turn(raw, "s", "t").events))
-        time.sleep(7)  # longer than it is looked for somebody
+        time.sleep(7)  # longer than the worker looks for somebody to ask
         assert read_turn(raw, "s", "t").events[-1]["kind"] == "approval_required"
     turn = wait_for_end(workers.broker, "s", "t")
     assert [e["by"] for e in turn.events if e["kind"] == "approval_resolved"] == ["withdrawn"]
@@ -403,7 +404,7 @@ def test_TRN_35_a_worker_without_a_broker_for_a_lease_ends_its_turns(tmp_path: P
         turn.check()
         assert turn.events[-1]["result"]["status"] in {"cancelled", "failed"}
         own.kill()
-        process.send_signal(signal.SIGTERM)  # it ends without a broker, too
+        process.send_signal(signal.SIGTERM)  # it also ends without a broker
         assert process.wait(20) == 0
 
 
@@ -415,7 +416,7 @@ def test_TRN_35_a_broker_that_lost_everything_has_its_queue_again(workers: Worke
     try:
         submit(workers.broker, text("t"))
     except AssertionError:
-        pytest.fail(workers.said())  # what the worker found instead of its queue
+        pytest.fail(workers.said())  # the worker's output says what it found instead of its queue
     assert wait_for_end(workers.broker, "s", "t").events[-1]["result"]["status"] == "completed"
 
 

@@ -1,4 +1,5 @@
-"""Workers that are killed while they run turns, and a broker that is killed and comes back (TRN-33): each turn ends once."""
+"""Workers that are killed while they run turns, and a broker that is killed and comes back (TRN-33): each turn ends
+once."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ SLOWLY = ({"text": "one two three four five six", "pace_s": 0.05},) * 20
 
 
 def turn(number: int) -> Any:
-    """A turn that reads, writes a file of its own, and has the model say something; two of a session at a time."""
+    """Returns a turn that reads, writes a file of its own, and lets the model answer; two turns share a session."""
     call = {"type": "call", "by": "model"}
     parts = [
         {**call, "tool": "read_file", "arguments": {"path": "a.py"}, "intent": "ANALYZE"},
         {**call, "tool": "write_file", "arguments": {"path": f"out/{number}.txt", "content": "x\n"}, "intent": "CODE"},
         {"type": "text", "text": "go"},
     ]
-    parts = parts[:1] + parts[2:] if number % 4 == 0 else parts  # some only read: these go on
+    parts = parts[:1] + parts[2:] if number % 4 == 0 else parts  # some turns only read, so that they can be resumed
     return {"session_id": f"s{number // 2}", "turn_id": f"t{number}", "input": parts}
 
 

@@ -1,4 +1,4 @@
-"""What a local model quotes is no call: the readers of its raw text, in every dialect (MOD-14)."""
+"""A call that a local model only quotes is not made: the readers of its raw text, in every dialect (MOD-14)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def text(found: list[Part]) -> str:
 
 @given(quotations(), TEXTUAL, st.integers(1, 60))
 def test_MOD_14_a_local_model_runs_nothing_that_it_quotes(said: str, row: Dialect, size: int) -> None:
-    """Whatever the dialect of the model and of the quotation; a whole call in a sentence is told, all else is text."""
+    """Whatever the dialects of model and quotation: a whole call in a sentence is reported, everything else is text."""
     found = parts(NativeReader(dialect_formats(row), SCHEMAS), said, size)
     assert calls(found) == []
     told = [part.text for part in found if isinstance(part, Unreadable)]
@@ -56,7 +56,7 @@ def test_MOD_14_a_call_that_ends_a_local_models_answer_is_one(before: str, diale
         return
     both = [spell_call(dialect, name, arguments, "abcdefgh1") for name, arguments in (DECLARE, WRITE)]
     found = parts(NativeReader(dialect_formats(dialect), SCHEMAS), before + dialect.between.join(both), 1)
-    if any(isinstance(part, Unreadable) for part in found):  # a call that is never closed, before this one, is told
+    if any(isinstance(part, Unreadable) for part in found):  # an earlier call that is never closed is reported
         assert any(before.count(row.end) < before.count(row.marker) for row in DIALECTS.values() if row.end)
         return
     assert calls(found) == [DECLARE[0], WRITE[0]]

@@ -1,4 +1,4 @@
-"""A message whose handling fails gives back the places that its reader waits for (LSP-04)."""
+"""If the handling of a message fails, its place in the reader's backlog is given back (LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change is fitted into a text that changed elsewhere, and nowhere else (invariant 4)."""
+"""A change is applied to a text that has changed elsewhere, and never in another place (invariant 4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rebased(before: str, after: str, current: str) -> str | None:
 
 @given(LINES, st.data())
 def test_an_edit_and_typing_elsewhere_give_both(lines: list[str], data: st.DataObject) -> None:
-    """Distinct lines: each edit has one place, so both orders give the same text."""
+    """The lines are distinct, so each edit has only one place, and both orders give the same text."""
     at = data.draw(st.integers(0, len(lines) - 1))
     free = [n for n in range(len(lines) + 1) if n <= at - CONTEXT or n > at + CONTEXT]
     edited = [*lines[:at], "edited\n", *lines[at + 1 :]]
@@ -28,7 +28,7 @@ def test_an_edit_and_typing_elsewhere_give_both(lines: list[str], data: st.DataO
         current = [*lines[:place], *typed, *lines[place:]]
         both = [*edited[:place], *typed, *edited[place:]]
         found = rebased("".join(lines), "".join(edited), "".join(current))
-        # What is typed may say what the context says; then there is more than one place, and none is taken.
+        # The typed text may repeat the context; then there are two possible places, and neither is used.
         assert found == "".join(both)
 
 
@@ -43,7 +43,7 @@ def test_a_change_of_what_was_shown_is_never_fitted(lines: list[str], data: st.D
 
 @given(LINES, LINES, LINES)
 def test_what_is_fitted_has_every_hunk_and_keeps_the_rest(before: list[str], after: list[str], now: list[str]) -> None:
-    """Whatever the three texts: the old lines of all hunks are replaced by the new ones, and no other line changes."""
+    """For any three texts: the old lines of all hunks are replaced by the new ones, and no other line changes."""
     hunks = hunks_between("".join(before), "".join(after))
     found = apply_hunks("".join(before), "".join(now), hunks)
     if found is not None:
@@ -60,7 +60,7 @@ EDITED = SAFE.replace("check = True", "check = False")
 
 
 def test_THR_approvals_an_approved_hunk_goes_into_no_other_function() -> None:
-    """The block that was shown, moved by another process below another heading: it is shown again instead."""
+    """Another process moved the shown block below another heading, so it is shown again instead."""
     body = SAFE.partition("\n")[2]
     moved = f"def test_only():\n    pass\n\ndef charge_the_customer():\n{body}"
     assert rebased(SAFE, EDITED, moved) is None

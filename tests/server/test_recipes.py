@@ -1,4 +1,5 @@
-"""The recipes of docs/recipes.md do what they say: done in a copy, what they add works there (DOC-06)."""
+"""The recipes in docs/recipes.md work: the test follows them in a copy of the packages, and uses the result
+(DOC-06)."""
 
 from __future__ import annotations
 
@@ -26,12 +27,13 @@ PLACES = {
     "An audit kind": 2,
     "A command of the command line": 2,
 }
-"""In how many places each is written: files, and folders that are new. A row of a page that is not shown is not counted."""
+"""For each recipe, the number of files and new folders that it changes. A row that a recipe adds to a page without
+showing it is not counted."""
 
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One copy, which the others link to."""
+    """One copy of the packages, to which the other copies link."""
     return copy_packages(tmp_path_factory.mktemp("packages") / "copy").folder
 
 

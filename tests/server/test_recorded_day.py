@@ -1,4 +1,4 @@
-"""A day of work as it was written: what is made faster writes the same bytes (AUD-02; SES-03)."""
+"""A day of work as it was recorded: code that was made faster must write the same bytes (AUD-02; SES-03)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_SES_03_the_lines_of_a_session_are_written_byte_for_byte_as_before() -> 
     data = (DAY / "session.jsonl").read_bytes()
     lines = parse_lines(data)
     assert (len(lines.records), lines.bad, lines.torn) == (141, (), 0)
-    # What was redacted stays as it is.
+    # Redacted text is not redacted again.
     assert to_lines(lines.records, Redactor().redact_json) == data
 
 

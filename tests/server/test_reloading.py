@@ -1,4 +1,4 @@
-"""Changes of the policy's files are heard of, whenever they are made (POL-11)."""
+"""Changes of the policy's files are noticed, whenever they happen (POL-11)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ HANGS_S = 30
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Of a person with a policy; nothing is looked at now and then, so that what is not told is lost."""
+    """The settings of a person with a policy; the regular check is off, so that an unnoticed change would stay
+    unnoticed."""
     monkeypatch.setattr(reloading, "LOOK_ANYWAY_MS", 3_600_000)
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "policy.yaml").write_text("first")
@@ -29,7 +30,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 async def test_THR_config_a_change_between_the_look_and_the_watch_is_not_lost(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A deny that is written in that moment would come into force seconds later."""
+    """A deny that is written at that moment would otherwise come into force seconds later."""
     real, changed = reloading.awatch, list[int]()
 
     async def late(*places: Any, **how: Any) -> AsyncGenerator[Any]:
@@ -43,7 +44,7 @@ async def test_THR_config_a_change_between_the_look_and_the_watch_is_not_lost(
     async with asyncio.timeout(HANGS_S), aclosing(own_file_changes(settings)) as changes:
         await anext(changes)
         await anext(changes)
-        # And the watch of after that stands as well.
+        # The watch that was started afterwards works too.
         coming = asyncio.ensure_future(anext(changes))
         await asyncio.sleep(0.1)
         settings.person_policy.write_text("the third")

@@ -1,4 +1,4 @@
-"""TOOL-10: lines by their numbers, of a file as it was read; and who is offered that."""
+"""TOOL-10: lines are replaced by their numbers in the file as it was read; and which models get this tool."""
 
 from __future__ import annotations
 

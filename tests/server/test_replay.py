@@ -1,4 +1,4 @@
-"""Recording and playing back: the same events for the same requests, no secrets, nothing silently else."""
+"""Recording and replay: the same events for the same requests, no secrets, and no silent difference."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ READ = ToolSpec("read_file", "Read.", {"type": "object"})
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model of these tests says, and how it ends: by itself, with an error, or never."""
+    """An answer of the tests' model, and how it ends: by itself, with an error, or not at all."""
 
     events: Sequence[ModelEvent]
     error: RemitError | None = None
     heard: int | None = None
-    """After so many events nobody listens any more."""
+    """The reader stops after this many events."""
 
 
 @dataclass
 class Telling(ModelProvider):
-    """A model that tells its answers in order."""
+    """A model that gives its answers in order."""
 
     answers: list[Answer]
     closed: bool = False
@@ -100,7 +100,7 @@ def ask(text: str, **more: Any) -> GenerateRequest:
 
 
 async def heard(provider: ModelProvider, request: GenerateRequest, most: int | None = None) -> tuple[Any, ...]:
-    """The events of a generation, and the error at their end if there was one; `most` events, then nobody listens."""
+    """Returns the events of a generation and the error at their end, if any; stops reading after `most` events."""
     found: list[Any] = []
     try:
         async with aclosing(provider.generate(request)) as events:
@@ -376,7 +376,7 @@ asyncio.run(main())
 
 
 def comparable(events: Sequence[Any]) -> list[dict[str, Any]]:
-    """A turn's events without ids of this run, times, and what the model is called."""
+    """Returns a turn's events without times, ids of this run, and the model's name."""
     varying = {
         "time",
         "session_id",
@@ -399,7 +399,7 @@ def comparable(events: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 async def run_turn(folder: Path, model: str, record: Path | None = None) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """A rename in a workspace of its own; the events and the files it left."""
+    """Runs a rename in a workspace of its own; returns the events and the files that it left."""
     workspace = folder / "shop"
     (workspace / "src").mkdir(parents=True)
     (workspace / "src" / "cart.py").write_text("total = 0\nfor n in (1, 2):\n    total += n\n")

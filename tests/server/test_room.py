@@ -1,4 +1,4 @@
-"""A turn begins where there is room for it (OBS-03)."""
+"""A turn begins only if there is enough disk space for it (OBS-03)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remit_server.runtime import outcome as room
 from remit_server.runtime.settings import Settings
 
 FAR = 1 << 20
-"""More MiB than the tests say are free."""
+"""More MiB than the tests report as free."""
 
 READS = "capabilities:\n  - { name: r, match: { syscall: fs.read, path_glob: ['**'] }, action: allow }\n"
 

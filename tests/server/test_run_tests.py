@@ -1,4 +1,4 @@
-"""The workspace's tests by its own runners, really run in the sandbox (TOOL-08)."""
+"""The workspace's tests, really run in the sandbox by their own runners (TOOL-08)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ PATCHES = (
     ("inspect.getfile", "None"),
 )
 FELLS_PYTEST = {"os.name", "os.getcwd", "inspect.getfile"}
-"""What pytest itself does not survive in a test that fails."""
+"""Functions whose replacement in a failing test breaks pytest itself."""
 
 
 def patched_for_unittest() -> str:
@@ -251,7 +251,7 @@ async def test_pytest_tells_what_failed_and_what_broke(make_bench: Any, tmp_path
 async def test_a_virtual_environment_of_a_version_managers_python(
     make_bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As uv makes one: its interpreter is a link into the person's home, by way of another link there."""
+    """As uv makes one: its interpreter is a link to another link in the person's home."""
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     versions = home / ".local" / "share" / "uv" / "python"
@@ -319,7 +319,7 @@ async def test_one_folder_of_node_tests(make_bench: Any) -> None:
 
 @needs_python
 async def test_plain_functions_are_left_to_pytest(make_bench: Any, tmp_path: Path) -> None:
-    """unittest would say that there are no tests."""
+    """unittest would report that there are no tests."""
     install_pytest(tmp_path / "shop")
     bench = await ran(make_bench, {"tests/test_cart.py": "def test_ok():\n    assert 1 + 1 == 2\n"})
     assert output(bench).splitlines()[0] == "pytest: 1 passed (exit code 0)"
@@ -354,7 +354,7 @@ def test_c():
 @needs_python
 @pytest.mark.slow
 async def test_pytest_names_the_test_that_did_not_finish(make_bench: Any, tmp_path: Path) -> None:
-    """pytest's own words are `1 passed`, and its report has the test among those that passed."""
+    """pytest itself says `1 passed`, and its report counts the unfinished test as passed."""
     install_pytest(tmp_path / "shop")
     bench = await ran(make_bench, {"test_cart.py": HANGS}, timeout=6)
     assert output(bench).splitlines()[2:5] == [
@@ -391,7 +391,7 @@ async def test_node_tells_what_finished_before_it_was_stopped(make_bench: Any) -
 
 @needs_node
 async def test_a_file_of_node_tests_whose_process_is_interrupted_did_not_finish(make_bench: Any) -> None:
-    """At the time limit the file's own process may be gone before node itself is stopped."""
+    """At the time limit the process of the file may end before node itself is stopped."""
     bench = await ran(make_bench, {"cart.test.js": "process.kill(process.pid, 'SIGINT');\n"})
     assert output(bench).splitlines()[:2] == [
         "node: only 0 of 1 finished (exit code 1)",
@@ -466,7 +466,8 @@ if (isMainThread) {
 
 @needs_node
 async def test_TOOL_08_tests_under_node_start_processes_and_threads_as_outside(make_bench: Any) -> None:
-    """They inherited how ours are loaded: a process ended at once, and a thread told in the place of its file."""
+    """They used to inherit the options that load our reporter: a process ended at once, and a thread reported for its
+    file."""
     bench = await ran(make_bench, {"a.test.js": STARTS_OTHERS, "child.js": CHILD})
     assert output(bench).splitlines() == [
         "node: 4 passed (exit code 0)",
@@ -543,7 +544,7 @@ async def test_thr_a_report_that_a_test_writes_to_is_not_believed(make_bench: An
 
 @needs_python
 async def test_thr_an_exit_code_that_disagrees_is_no_pass(make_bench: Any) -> None:
-    """A test that ends the runner while all is well has passed nothing."""
+    """A test that ends the runner with exit code 0 has passed nothing."""
     ends = "import os, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        print('OK'); os._exit(0)\n"
     bench = await ran(make_bench, {"test_ends.py": ends})
     assert output(bench).startswith("unittest: only 0 of 1 finished (exit code 0)")
@@ -690,7 +691,7 @@ async def test_pytest_names_tests_from_the_top_though_its_root_is_above_where_it
 
 @needs_python
 async def test_thr_a_file_of_tests_is_no_file_of_options(make_bench: Any, tmp_path: Path) -> None:
-    """pytest reads the file `x` for options where an argument is `@x`."""
+    """For an argument `@x` pytest would read options from the file `x`."""
     install_pytest(tmp_path / "shop")
     bench = await ran(make_bench, {"@test_cart.py": "--version\n", "x": ""}, path="@test_cart.py", runner="pytest")
     assert "SyntaxError" in output(bench) or "NameError" in output(bench)

@@ -1,4 +1,4 @@
-"""MOD-22: a model that only repeats itself is stopped, and no other."""
+"""MOD-22: a model that only repeats itself is stopped, and no other one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PIECES = st.text(st.sampled_from("ab\n "), min_size=1, max_size=LONGEST_PERIOD +
 
 
 def is_alike(text: str, least: int) -> bool:
-    """The obvious way: every period is tried."""
+    """Returns whether the end of the text repeats itself, by trying every period."""
     tail = text[-least:]
     periods = range(1, min(LONGEST_PERIOD, least // TIMES) + 1)
     return len(tail) == least and any(tail[period:] == tail[:-period] for period in periods)
@@ -32,7 +32,8 @@ def test_MOD_22_it_is_found_as_the_obvious_way_finds_it(piece: str, more: int, b
 
 @given(st.text("abcd(\n ", min_size=9, max_size=60), st.integers(0, 10_000), st.integers(0, 20))
 def test_MOD_22_the_smallest_models_are_not_heard_while_they_count(piece: str, first: int, behind: int) -> None:
-    """Larger ones are: a table of a program may be so long. So is a list of nothing but numbers."""
+    """Only the smallest model is stopped: for larger ones it may be a long table in a program. So may a list of only
+    numbers."""
     text = "".join(f"{piece}{first + number}" for number in range(400))
     cut = text[: len(text) - behind]
     assert goes_on_alike(cut, TINY.alike) == (sum(map(str.isalpha, piece)) >= 8)
@@ -54,7 +55,7 @@ async def said(*events: ModelEvent) -> AsyncGenerator[ModelEvent]:
 
 
 async def test_MOD_22_a_model_on_this_machine_is_stopped_too() -> None:
-    """With the tokens that were read and written until then; its process is told by the closed stream."""
+    """The result has the tokens up to then; closing the stream stops the process."""
     alike = [TextDelta("ab, ") for _ in range(1_000)]
     heard = [
         each

@@ -1,4 +1,4 @@
-"""The generated schemas and TypeScript types say what the contract says (AGT-08)."""
+"""The generated schemas and TypeScript types agree with the contract (AGT-08)."""
 
 from __future__ import annotations
 

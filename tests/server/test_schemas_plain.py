@@ -1,4 +1,4 @@
-"""Schemas from outside become grammars that hold, or are refused in words; without a model."""
+"""Schemas from outside become grammars that enforce them, or are refused with a reason; tested without a model."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_what_a_grammar_admits(schema: Object, text: str, ok: bool) -> None:
 
 
 def landed(schema: Object, max_tokens: int, prefer: str) -> str:
-    """Generate with a model that always says `prefer` where it may, and else the lowest byte."""
+    """Returns the text of a model that always chooses `prefer` if it may, and otherwise the lowest byte."""
     grammars = Grammars(TOKENIZER, Spelling(COMPACT))
     _, matcher, closer = grammars.answer(schema, 10_000, 40)
     closer.set_limit(max_tokens)

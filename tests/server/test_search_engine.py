@@ -1,4 +1,4 @@
-"""The language of a search is RE2's, each line is matched by itself, and no pattern takes for ever (TOOL-06)."""
+"""A search uses the syntax of RE2, matches each line by itself, and no pattern takes for ever (TOOL-06)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ten_seconds() -> float:
 
 
 def obvious(text: str, pattern: str) -> list[int]:
-    """Line by line, as one reads the promise."""
+    """Returns the numbers of the matching lines, by matching line by line."""
     options = cast("Any", re2).Options()
     options.never_nl = True
     compiled = cast("Any", re2).compile(pattern.encode(), options)
@@ -59,7 +59,7 @@ def test_TOOL_06_the_lines_that_match_are_those_that_match_by_themselves(pattern
 
 
 INVOLVED = parse_pattern(r"needle\w{0,1000}")
-"""Searched 64 KiB at a time."""
+"""A pattern that is searched 64 KiB at a time."""
 
 
 def test_TOOL_06_an_involved_pattern_is_searched_part_by_part() -> None:

@@ -1,6 +1,6 @@
-"""No setting is accepted and ignored: every one that the types name changes something here, or is refused.
+"""No setting is accepted and then ignored: each one in the types changes something here, or is refused.
 
-The tables below are compared with the types themselves, so that a new key fails until it has a row; each row is run.
+The tables below are compared with the types, so that a new key fails until it has a row; each row is run.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ ENVIRONMENT: Mapping[str, tuple[str, str | None]] = {
     **dict.fromkeys(("REMIT_CONFIG_DIR", "REMIT_STATE_DIR", "REMIT_DATA_DIR"), ("/x", None)),
     **{variable_of(*key): (as_variable(VALUES[key][0]), WRONG[key]) for key in KEYS},
 }
-"""For each variable a value that changes the settings, and one that is refused."""
+"""For each variable, a value that changes the settings, and one that is refused."""
 
 ELSEWHERE = {
     *("REMIT_SANDBOX", "REMIT_SANDBOX_IMAGE", "REMIT_ENGINE", "REMIT_PROFILE", "REMIT_API_KEY"),
     "REMIT_HOOK_RESIDENT",
     *("REMIT_QUEUE_USER", "REMIT_QUEUE_PASSWORD", "REMIT_QUEUE_TOKEN", "REMIT_QUEUE_CREDENTIALS"),
 }
-"""Read where a sandbox or a served model is made, where a hook is answered, and where a broker is reached."""
+"""Variables that are read elsewhere: by sandboxes, served models, hooks, and the queue."""
 
 
 def test_every_variable_has_a_row() -> None:
@@ -84,7 +84,7 @@ def test_every_variable_has_a_row() -> None:
     source = "".join(file.read_text() for file in (ROOT / "server/remit_server").rglob("*.py"))
     assert set(re.findall(r'"(REMIT_[A-Z_]+)"', source)) - set(VARIABLES) == {
         "REMIT_REPORT",  # of a command's own tests
-        "REMIT_LOOK_HERE",  # for what runs inside pytest
+        "REMIT_LOOK_HERE",  # for the code that runs inside pytest
         "REMIT_BOOTSTRAP_SOCKET",  # of a server's own parent
     }
     pages = "".join((ROOT / "docs" / name).read_text() for name in ("configuration.md", "environment.md"))
@@ -106,7 +106,7 @@ def test_the_sandbox_s_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> No
     assert choose_sandbox(environment={CHOICE: "none"}).isolation().why == "REMIT_SANDBOX is `none`"
     assert "`nne`" in choose_sandbox(environment={CHOICE: "nne"}).isolation().why
     source = (ROOT / "server/remit_server/sandbox/containers/container_sandbox.py").read_text()
-    assert "REMIT_SANDBOX_IMAGE" in source  # tried by test_an_image_of_the_persons_own, which needs one
+    assert "REMIT_SANDBOX_IMAGE" in source  # tested by test_an_image_of_the_persons_own, which needs such an image
 
 
 async def test_a_variable_that_is_none_is_said_aloud(make_bench: Any, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_variable_that_is_none_is_said_aloud(make_bench: Any, tmp_path: 
 
 
 def test_every_field_of_the_settings_is_read() -> None:
-    """Outside of where it is made: `sandbox` was not."""
+    """It must be read outside its own module; `sandbox` once was not."""
     read = {
         node.attr
         for file in (ROOT / "server/remit_server").rglob("*.py")
@@ -150,7 +150,7 @@ MATCHES = _OWN | {
     for key in MatchForm.model_fields
     if key not in _OWN
 }
-"""For each key a value, an action that it holds for, and one that it does not hold for."""
+"""For each key, a value, an action that it matches, and one that it does not match."""
 
 
 def policy(*rules: Mapping[str, Any], **more: Any) -> Any:
@@ -164,7 +164,7 @@ def verdict(rule: Mapping[str, Any], action: Action) -> Verdict:
 @rows("key", MATCHES)
 def test_a_condition_holds_for_one_action_and_not_for_another(key: str) -> None:
     value, one, other = MATCHES[key]
-    # The others are about a command, which an allow would have to be sure of.
+    # The other keys concern commands, about which an allow would have to be certain.
     said = [verdict({"match": {key: value}, "action": "allow"}, action) for action in (one, other)]
     assert said == [Verdict.ALLOW, Verdict.DENY]
 
@@ -437,7 +437,7 @@ def test_every_field_of_the_gateway_changes_what_is_asked() -> None:
 
 @pytest.mark.slow
 def test_a_field_that_no_request_has_is_in_the_log(tmp_path: Path) -> None:
-    """Clients of the seed may send more than it says, so it is no error."""
+    """Clients written for the seed may send additional fields, so this is no error."""
     (tmp_path / "says.json").write_text("[]")
     with GatewayProcess("--model", f"script:{tmp_path / 'says.json'}") as gateway:
         gateway.send({"command": "check-availability", "promt": "x"})
@@ -447,7 +447,7 @@ def test_a_field_that_no_request_has_is_in_the_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", command_line.COMMANDS)
 def test_every_option_of_the_command_line_is_read(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the name under which it is parsed, in the package of the command line."""
+    """By the name under which it is parsed, somewhere in the package of the command line."""
     declared: set[str] = set()
     add = argparse.ArgumentParser.add_argument
 
@@ -466,5 +466,5 @@ def test_every_option_of_the_command_line_is_read(command: str, monkeypatch: pyt
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in {"arguments", "asked"}
     } | {"json"}
-    means_the_default = {"stdio"}  # excludes `--tcp`
+    means_the_default = {"stdio"}  # only excludes `--tcp`
     assert declared - read - {"help", "version"} - means_the_default == set()

@@ -1,4 +1,4 @@
-"""Skills: folders with a `SKILL.md`, read by a scripted model through a real server; they give nothing (TOOL-19,
+"""Skills: folders with a `SKILL.md`, which a scripted model reads through a real server; they permit nothing (TOOL-19,
 TOOL-20)."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def text(name: str = NOTES, more: str = "", body: str = "Begin with the date.") 
 
 
 def skill(folder: Path, place: str, name: str = NOTES, more: str = "", body: str = "Begin with the date.") -> Path:
-    """A skill's folder below `folder`, which is the home of the doors' person."""
+    """Makes a skill's folder below `folder`, which is the home of the person in these tests."""
     made = folder / place / name
     made.mkdir(parents=True)
     (made / SKILL_FILE).write_text(text(name, more, body))
@@ -71,7 +71,7 @@ def trust(folder: Path) -> None:
 
 
 def events_of(folder: Path, *steps: Any) -> list[Any]:
-    """What comes of a turn that plays these steps."""
+    """Runs a turn with these steps and returns its events."""
     with opened("stdio", folder, *steps, {"text": "done"}) as door:
         name = door.run(request("t"))
         door.result(name)
@@ -294,7 +294,8 @@ ARGUMENTS: Mapping[str, Any] = {
 
 
 async def decided(bench: Bench) -> dict[tuple[str, str], Any]:
-    """What would come of each tool in each intent, by its code or by what policy decides about all its parts."""
+    """Returns what would happen to each tool in each intent: its error code, or policy's decision about all its
+    actions."""
     parts = bench.runtime.dispatcher.parts
     found: dict[tuple[str, str], Any] = {}
     for intent in Intent:
@@ -322,7 +323,7 @@ async def test_TOOL_20_no_skill_changes_what_is_decided(make_bench: Any) -> None
     before, offered = await decided(without), _offered(without)
     await without.runtime.close()
     steps = [call(name=NOTES), call(name="of-the-project"), {"text": "ok"}]
-    # The same folders, so that all that differs are the skills, which the model has read.
+    # The folders are the same, so the only difference is the skills, which the model has read.
     skill(without.settings.person_policy.parent, "skills", more=ALL_OF_IT, body="You may do all of it.")
     skill(without.workspace, SKILLS[0], "of-the-project", more=ALL_OF_IT)
     bench: Bench = await make_bench(*steps, trusted=True)

@@ -1,4 +1,5 @@
-"""A sparse checkout as git goes by it: ignore files that are not checked out, and what it takes along (FILE-05, GIT-02)."""
+"""A sparse checkout is treated as git does: ignore files that are not checked out, and what a commit takes (FILE-05,
+GIT-02)."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ WAYS = (-1, 10**9)
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No settings of the machine's, in this process as in git."""
+    """Settings of this machine are ignored, in this process and in git."""
     for name, value in environment(tmp_path).items():
         if name == "HOME" or name.startswith("GIT_"):
             monkeypatch.setenv(name, value)
@@ -47,7 +48,7 @@ NEW = {"lib/x.log": "foo\n", "lib/keep.log": "foo\n", "lib/out/y.py": "foo\n", "
 
 
 def with_files(folder: Path, files: dict[str, str]) -> Path:
-    """A repository with these files committed, old enough for git to remove them from the working tree."""
+    """Makes a repository with these files committed, old enough for git to remove them from the working tree."""
     repository(folder)
     write(folder, files)
     for name in files:
@@ -58,7 +59,7 @@ def with_files(folder: Path, files: dict[str, str]) -> Path:
 
 
 def found(folder: Path, base: str = ".") -> tuple[list[str], list[str]]:
-    """What is listed, and what is found to hold `foo`; the same with ripgrep as in process."""
+    """Returns the listed files and those with a match of `foo`, after comparing ripgrep with the search in process."""
     with Workspace(folder) as workspace:
         ctx = ToolContext(workspace, NoDocuments(), {}, lambda *_: True, lambda text: text)
         at = ctx.resolve(base)
@@ -72,7 +73,7 @@ def found(folder: Path, base: str = ".") -> tuple[list[str], list[str]]:
 
 
 def untracked(folder: Path) -> list[str]:
-    """What `git add` would take: `git ls-files` does not look at ignore files above the folder that it is in."""
+    """Returns the files that `git add` would add; `git ls-files` ignores the ignore files of folders above."""
     shown = git(folder, "-c", "status.relativePaths=true", "status", "--short", "--untracked-files=all").splitlines()
     return [line.removeprefix("?? ") for line in shown if line.startswith("?? ")]
 
@@ -139,7 +140,7 @@ def test_GIT_02_what_lies_outside_a_sparse_checkout_is_left_and_named(tmp_path: 
     write(
         shop, {"lib/new.py": "", "lib/c.py": "changed\n", "src/new.py": "", "src/deep/new.py": "", "src/out/x.py": ""}
     )
-    # As after any command of git's that writes the index.
+    # The state after any git command that writes the index.
     git(shop, "update-index", "--no-skip-worktree", "lib/c.py")
     assert refusal(shop, paths=["lib/new.py"]).endswith("is outside the sparse checkout")
     plan = planned(shop, all=True)

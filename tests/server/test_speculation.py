@@ -1,4 +1,4 @@
-"""MOD-17: what a model writes with guesses is token for token what it writes without."""
+"""MOD-17: with guesses a model writes exactly the same tokens as without."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def model() -> Any:
 
 
 def written(model: Any, sampling: Any, most: int, drafter: Drafter | None, guided: bool) -> list[int]:
-    """The tokens of an answer. Its cache holds as many as it says, and none that were not written."""
+    """Returns the tokens of an answer. Asserts that the cache has as many as the row says, all of them written."""
     from remit_server.models.local.host.grammar.guide import Guide, Unguided
     from remit_server.models.local.host.grammar.step_grammar import Grammars
 
@@ -103,7 +103,8 @@ def written(model: Any, sampling: Any, most: int, drafter: Drafter | None, guide
 @pytest.mark.parametrize("guided", [True, False])
 @pytest.mark.parametrize(("temperature", "top_p"), [(0.0, 1.0), (0.7, 1.0), (1.0, 0.8)])
 def test_MOD_17_guesses_change_no_token(model: Any, temperature: float, top_p: float, guided: bool) -> None:
-    """The sources are the answer itself, whole and with some tokens changed: guesses are right, and then wrong."""
+    """The guesses come from the answer itself, whole or with some tokens changed, so that some are right and some
+    wrong."""
     from remit_server.models.local.host.decoding import Sampling
 
     for seed in range(8):

@@ -1,5 +1,5 @@
-"""What is imported before something is answered: `initialize` (LSP-01), and what a command prints (CLI-19). What the
-first costs beside a hello server is measured in bench/initialize.py."""
+"""Which modules are imported before an answer: to `initialize` (LSP-01), and before a command prints (CLI-19).
+bench/initialize.py compares the time of the first with a hello server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OURS = {
 
 
 def imported(log: str) -> set[str]:
-    """The modules in what `python -X importtime` says."""
+    """Returns the modules in the output of `python -X importtime`."""
     lines = (line for line in log.splitlines() if line.startswith("import time:"))
     return {line.rpartition("|")[2].strip() for line in lines}
 
@@ -68,7 +68,7 @@ RUNS_A_TURN = {
 
 
 def imported_by(words: list[str], folder: Path) -> set[str]:
-    """The modules that a command imports."""
+    """Returns the modules that a command imports."""
     own = {f"XDG_{name}_HOME": str(folder) for name in ("CONFIG", "STATE", "DATA", "CACHE")}
     command = [sys.executable, "-X", "importtime", "-m", "remit_server.cli.main", *words]
     done = subprocess.run(command, cwd=folder, env={**os.environ, **own}, capture_output=True, text=True, check=False)

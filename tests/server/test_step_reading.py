@@ -1,4 +1,4 @@
-"""A step that comes as one JSON value is read while it comes (MOD-12)."""
+"""A step that arrives as one JSON value is read while it arrives (MOD-12)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from remit_server.models.steps.held import StepReader
 
 
 def read(pieces: Sequence[str], ended: str = "stop") -> tuple[str, list[str] | str]:
-    """The text that was told, and the names of the calls or what the answer is no step for."""
+    """Returns the text, and the names of the calls or the reason why the answer is no step."""
     reader, told = StepReader(), ""
     for piece in pieces:
         told += "".join(delta.text for delta in reader.feed(piece))
@@ -50,7 +50,7 @@ def test_MOD_12_an_answer_is_told_the_same_however_it_is_cut(
     try:
         text.encode()
     except UnicodeEncodeError:
-        return  # half a character, which no JSON holds
+        return  # a lone surrogate, which JSON text cannot hold
     whole = read([text])
     assert read(cut(text, places)) == whole == read(list(text))
     if '"answer":"a"' not in more:

@@ -1,5 +1,5 @@
-"""Reports as runners wrote them, read by pure functions (LSP-04). What Node, pytest and unittest write is read in
-test_run_tests.py, where they really run."""
+"""Reports as runners wrote them, read by pure functions (LSP-04). test_run_tests.py has the reports of Node, pytest and
+unittest, which really run there."""
 
 from __future__ import annotations
 
@@ -368,7 +368,7 @@ def test_vitest_that_cannot_measure_lines_runs_all_the_same() -> None:
 
 
 def test_thr_no_expression_is_a_file_of_options_to_pytest() -> None:
-    """pytest reads options out of the file `x` where an argument is `@x`."""
+    """For an argument `@x` pytest would read options from the file `x`."""
     (pytest_row,) = (runner for runner in RUNNERS if runner.name == "pytest")
     assert not [word for word in pytest_row.said(RunnerAsk(part="@x")) if word.startswith("@")]
 
@@ -460,7 +460,7 @@ def test_the_nearest_project_that_has_a_runner_runs_a_path(path: str, suffix: st
 
 
 def test_runners_that_a_run_leaves_out_are_known() -> None:
-    # `web` is in what Node would run from the top.
+    # Node would run the tests in `web` too when it is started at the top.
     assert elsewhere("pytest", MONO, facts_of) == (Place("node", "."), Place("cargo", "rust"))
     assert (home_of("cargo", "rust/src", MONO), home_of("cargo", "web", MONO)) == ("rust", None)
 

@@ -1,4 +1,5 @@
-"""What programs of Go's and Rust's tests sign, read by pure functions (FLW-04). test_workflow_endings.py has them run."""
+"""The signed output of Go's and Rust's tests, read by pure functions (FLW-04). test_workflow_endings.py really runs
+them."""
 
 from __future__ import annotations
 
@@ -120,7 +121,7 @@ def test_FLW_04_a_run_that_ended_before_it_told_its_key_is_doubted() -> None:
 
 
 def test_FLW_04_siphash_is_the_one_that_is_published() -> None:
-    """The example of the paper, appendix A."""
+    """The example in appendix A of the paper."""
     assert siphash((0x0706050403020100, 0x0F0E0D0C0B0A0908), bytes(range(15))) == 0xA129CA6149BE45E5
 
 

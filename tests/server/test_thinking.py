@@ -1,4 +1,4 @@
-"""Thinking aloud and calls without a grammar, through the real model process on random weights."""
+"""Thinking and calls without a grammar, in the real model process with random weights."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def spelled(events: Sequence[ModelEvent]) -> tuple[str, str]:
 
 
 def governed(events: Sequence[ModelEvent]) -> int:
-    """Check the calls of a step against its intent; count them."""
+    """Checks the calls of a step against its intent; returns their number."""
     return governed_calls(events, None).total()
 
 
 async def test_thinking_that_the_template_begins_ends_before_the_answer(opened: MlxProvider) -> None:
-    """THR-model-outside-intent: noise thinks first, with an end to it, and then is held as ever."""
+    """THR-model-outside-intent: a random model thinks first, ends its thinking, and is then held by the grammar."""
     counts: Counter[str] = Counter()
     for seed in range(12):
         events = await collect(opened, ask(session=f"o{seed}", temperature=1.0, seed=seed, max_tokens=120))
@@ -74,8 +74,8 @@ async def test_thinking_that_the_template_begins_ends_before_the_answer(opened: 
 
 @pytest.mark.parametrize("markers", [THINKING, (*MARKERS[:6], *THINKING[-2:])], ids=["tokens", "plain-calls"])
 async def test_thinking_is_the_models_choice(markers: tuple[str, ...]) -> None:
-    """THR-model-outside-intent: where the template does not begin it, a model may think or not; also with call
-    markers that are plain text."""
+    """THR-model-outside-intent: if the template does not begin the thinking, a model may think or not; also if the
+    markers of calls are plain text."""
     folder = tiny_model(f"thinks-{len(markers)}", markers, TEMPLATE)
     provider = MlxProvider(str(folder), EngineOptions(thinking=True))
     counts: Counter[str] = Counter()
@@ -90,7 +90,7 @@ async def test_thinking_is_the_models_choice(markers: tuple[str, ...]) -> None:
 
 
 async def test_no_thinking_where_nobody_wants_it() -> None:
-    """A template that always begins to think is answered for: the prompt ends the thinking at once."""
+    """The template always begins with thinking, so the prompt ends the thinking at once."""
     provider = MlxProvider(str(tiny_model("thinks-always", THINKING, ALWAYS_OPENING)), EngineOptions(profile="large"))
     try:
         for seed in range(6):
@@ -102,7 +102,7 @@ async def test_no_thinking_where_nobody_wants_it() -> None:
 
 
 async def test_an_answer_of_a_schema_has_no_thinking(opened: MlxProvider) -> None:
-    """Nor has any other answer outside a turn: a completion at the cursor cannot wait for it."""
+    """No other answer outside a turn has any: a completion at the cursor cannot wait for it."""
     request = ask(intents={}, session="v", max_tokens=40, answer_schema={"type": "integer", "minimum": 0})
     text, thought = spelled(await collect(opened, request))
     assert int(text) >= 0
@@ -111,7 +111,7 @@ async def test_an_answer_of_a_schema_has_no_thinking(opened: MlxProvider) -> Non
 
 
 async def test_the_prompt_cache_outlasts_thinking_that_is_forgotten(opened: MlxProvider) -> None:
-    """MOD-05: what was thought is in no later prompt, and only what followed it is read again."""
+    """MOD-05: later prompts do not contain the thinking, and only the tokens after it are read again."""
     messages: tuple[Message, ...] = (SystemMessage("be brief " * 40), UserMessage("rename a to b"))
     first = await collect(opened, ask(messages=messages, session="m", temperature=1.0, seed=3, max_tokens=80))
     text, thought = spelled(first)
@@ -122,13 +122,13 @@ async def test_the_prompt_cache_outlasts_thinking_that_is_forgotten(opened: MlxP
     warm = await collect(opened, ask(messages=messages, session="m", temperature=1.0, seed=4, max_tokens=40))
     cold = await collect(opened, ask(messages=messages, session="new", temperature=1.0, seed=4, max_tokens=40))
     assert last(warm).prompt_tokens == last(cold).prompt_tokens
-    # The template's own `<think>` and newline are the only tokens of the first prompt that the second has not.
+    # Only the template's own `<think>` and newline are in the first prompt and not in the second.
     assert last(warm).cached_tokens >= last(first).prompt_tokens - 3
     assert spelled(warm) == spelled(cold)
 
 
 async def test_without_a_grammar_noise_brings_no_call_that_is_none() -> None:
-    """Unguided: whatever the model writes, the generation ends in order; what is no call is not proposed as one."""
+    """Whatever the unguided model writes, the generation ends normally, and only real calls are proposed."""
     folder = tiny_model("markers", MARKERS, TEMPLATE)
     provider = MlxProvider(str(folder), EngineOptions(guided=False))
     try:

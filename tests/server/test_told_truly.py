@@ -1,8 +1,8 @@
-"""What a person is told of a turn is what happened: every call with every answer, compared with the files, the audit log
-and the wire, on the surfaces that the server words itself (AGT-15, CLI-01, LSP-05).
+"""A person is told what really happened in a turn: every call with every answer is compared with the files, the audit
+log and the wire, on the surfaces whose words come from the server (AGT-15, CLI-01, LSP-05).
 
-What VS Code, Neovim and Emacs draw is held by `tests/e2e/test_told_in_editors.py`, what the commands of a chat tell by
-`tests/server/chat/test_told_in_chat.py`, and what `remit` with its words does by `tests/e2e/test_told_by_commands.py`.
+`tests/e2e/test_told_in_editors.py` checks what VS Code, Neovim and Emacs draw, `tests/server/chat/test_told_in_chat.py`
+what the commands of a chat print, and `tests/e2e/test_told_by_commands.py` what `remit` prints.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_wire(bench: Bench, result: Any) -> None:
 
 
 def check_audit(bench: Bench, arguments: dict[str, Any], decision: str) -> None:
-    """The audit view: each answer and call is told, and a token that ended with its call as that."""
+    """The audit view shows each answer and call, and a token that ended with its call."""
     records = query(bench.settings.audit_database, AuditFilter())
     kinds = [each["kind"] for each in records]
     assert kinds.count("capability_issued") == kinds.count("capability_ended")
@@ -98,7 +98,7 @@ async def test_AGT_15_what_is_told_is_what_happened(make_bench: Any, name: str, 
         assert decision == ("allow" if yes else "deny")
         assert by in {BY.get(answer, "person"), "standing_answer"}
 
-    # how it ended: in the result, by the exit code, in words
+    # how the turn ended: in the result, in the exit code, in words
     refused = made.asks and not yes
     if refused or name == "denied":
         assert (result.status, EXIT_CODES[result.status]) == ("denied", DENIED)

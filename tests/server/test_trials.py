@@ -1,4 +1,4 @@
-"""MOD-25: a model is tried on requests in scratch folders, and judged by what it left."""
+"""MOD-25: a model is tried with requests in scratch folders, and judged by the files that it leaves."""
 
 from __future__ import annotations
 

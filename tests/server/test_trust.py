@@ -1,4 +1,4 @@
-"""What a folder brings counts once the person trusts it (CFG-06)."""
+"""Settings and prompts of a folder count after the person trusts the folder (CFG-06)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUESTION = "Do you trust the authors of this folder?"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder that brings everything that one can bring, and says where its model's answers come from."""
+    """A folder with every kind of file that a folder can bring."""
     made = tmp_path / "shop"
     (made / ".remit" / "prompts").mkdir(parents=True)
     (made / ".remit" / "config.yaml").write_text("model: { temperature: 0.5 }\n")
@@ -101,7 +101,8 @@ def test_CFG_06_a_configuration_that_does_not_count_stops_nothing(
 def test_CFG_06_what_arrives_after_the_answer_was_not_asked_about(
     folder: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """It is asked about once: what goes and comes back, as with a branch, is known; so is what only changes."""
+    """Each file is asked about once: a file that goes and comes back, as with a branch, is known, and so is a changed
+    one."""
     held = tmp_path / "held"
     (folder / ".remit" / "config.yaml").rename(held)
     write_trust(folder, trusted=True, environment=environment)
@@ -206,7 +207,7 @@ def test_CFG_06_a_person_at_a_terminal_is_asked_once(remit: CommandLine, key: st
 def test_CFG_06_who_leaves_without_an_answer_is_asked_again(remit: CommandLine) -> None:
     with remit.in_terminal("say hello") as terminal:
         terminal.wait_for(QUESTION)
-        # The words are there a moment before the terminal is read, and Ctrl-C in between ends nothing.
+        # The question is visible a moment before the terminal is read, and Ctrl-C in between has no effect.
         time.sleep(1)
         terminal.interrupt()
         assert terminal.wait() != 0

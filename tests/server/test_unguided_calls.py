@@ -1,4 +1,4 @@
-"""What is read of text that no grammar held: calls in the models' own formats, thinking, and values of a schema."""
+"""How text without a grammar is read: calls in the models' own formats, thinking, and values of a schema."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def hear(
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['format']}: {case['about']}")
 def test_004_calls_of_models_formats(case: dict[str, Any], size: int) -> None:
-    """Whole calls are read, and nothing of any other; however the text is cut into pieces."""
+    """Whole calls are read, and no others, however the text is cut into pieces."""
     said: str = case["said"]
     pieces = [said[at : at + size] for at in range(0, len(said), size)]
     found = hear(pieces, NativeReader(formats(case["format"]), TOOLS), cut=case.get("cut", False))
@@ -121,7 +121,7 @@ def test_every_format_that_is_known_has_samples() -> None:
 @pytest.mark.slow
 @given(st.data(), st.sampled_from([case for case in CASES if case.get("calls")]))
 def test_004_a_damaged_call_is_never_another_tool(data: st.DataObject, case: dict[str, Any]) -> None:
-    """With a part of it cut out, text brings no argument that is a part of one: each is whole, or the call is refused."""
+    """If a part is cut out of the text, each argument is still whole, or the call is refused."""
     said: str = case["said"]
     start = data.draw(st.integers(0, len(said) - 1))
     end = data.draw(st.integers(start + 1, len(said)))
@@ -141,7 +141,7 @@ def split(said: str, size: int, *, opened: bool = False) -> Heard:
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
 def test_thr_model_call_in_thinking_is_no_call(size: int) -> None:
-    """THR-model-call-in-thinking: whatever is spelled between the markers is thought."""
+    """THR-model-call-in-thinking: everything between the markers is thinking."""
     spelled = spell_call("delete_file", {"path": "a"})
     found = split(f"<think>\nshall I {spelled}?\n</think>\n\nNo.{spell_call('read_file', {'path': 'b'})}", size)
     assert found.calls == [["read_file", {"path": "b"}]]
@@ -171,7 +171,7 @@ def test_how_text_arrives_changes_nothing(said: str, opened: bool, size: int) ->
 
 
 async def test_thr_model_unreadable_call_runs_nothing_and_the_model_is_told(make_bench: Any) -> None:
-    """THR-model-half-a-call: what was meant as a call is refused with what is wrong, audited, and the turn goes on."""
+    """THR-model-half-a-call: a broken call is refused with the reason and audited, and the turn goes on."""
     bad = call(UNREADABLE_CALL, why="an argument stands in it twice", spelled='{"name":"read_file"}')
     bench = await make_bench(
         {"calls": [intent("READ_FILE"), bad]},

@@ -1,4 +1,4 @@
-"""What had begun is finished before a cancellation goes on (LSP-04)."""
+"""Work that has begun is finished before its cancellation takes effect (LSP-04)."""
 
 from __future__ import annotations
 

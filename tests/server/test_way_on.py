@@ -1,4 +1,4 @@
-"""BOX-02: a command that lacks a program of the project's own says how to run it."""
+"""BOX-02: if a command does not find a program of the project, the error says how to run it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`web_fetch`: pages of a server in raw bytes, fetched in the real sandbox by a scripted model (TOOL-26)."""
+"""`web_fetch`: pages of a raw server, fetched in the real sandbox by a scripted model (TOOL-26)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NONE = answer(b"", status="404 Not Found")
 
 @contextmanager
 def site(folder: Path, pages: Mapping[str, bytes]) -> Iterator[tuple[str, list[str]]]:
-    """A server of raw bytes by path; yields its address, and collects the paths that are asked for."""
+    """Runs a raw server with a reply for each path; yields its address, and the list of the requested paths."""
     context, _ = context_of(folder)
     asked: list[str] = []
 
@@ -72,7 +72,7 @@ def site(folder: Path, pages: Mapping[str, bytes]) -> Iterator[tuple[str, list[s
 def fetch(
     tmp_path: Path, pages: Mapping[str, bytes], monkeypatch: pytest.MonkeyPatch, path: str = "/p", **arguments: Any
 ) -> tuple[Any, list[str]]:
-    """The result of a call, each question answered by a yes, and what the server was asked for."""
+    """Makes a call with every question allowed; returns its result, and the paths that the server was asked for."""
     need_sandbox()
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
     with site(tmp_path, pages) as (address, asked):
@@ -112,7 +112,7 @@ def test_TOOL_26_a_long_page_is_read_in_pieces(tmp_path, monkeypatch) -> None:
     assert said["data"]["truncated"] is True
 
 
-# What takes long to make is made in its test: every worker collects the rows.
+# A large reply is made in its test, because every worker collects the rows.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pages", "ok"),
@@ -137,7 +137,7 @@ def test_TOOL_26_a_long_page_is_read_in_pieces(tmp_path, monkeypatch) -> None:
     ],
 )
 def test_THR_web_what_a_host_answers_is_read_or_said(pages, ok, tmp_path, monkeypatch) -> None:
-    """Redirects elsewhere, bombs, and what is no page (TOOL-26)."""
+    """Redirects to other hosts, compression bombs, and replies that are no page (TOOL-26)."""
     said, asked = fetch(tmp_path, pages() if callable(pages) else pages, monkeypatch)
     assert said["ok"] is ok, said
     assert len(said["output"] or "") < 20_000
@@ -147,7 +147,7 @@ def test_THR_web_what_a_host_answers_is_read_or_said(pages, ok, tmp_path, monkey
 
 @pytest.mark.slow
 def test_THR_web_a_name_of_this_machine_leads_nowhere(tmp_path, monkeypatch) -> None:
-    """A host that leads to an address inside is refused, whatever was answered (TOOL-26)."""
+    """A host name that resolves to an internal address is refused, whatever the person answered (TOOL-26)."""
     need_sandbox()
     with site(tmp_path, {"/p": answer(PAGE)}) as (address, inner):
         port = address.rpartition(":")[2]

@@ -178,7 +178,7 @@ def test_files_read_only_file_and_folder(workspace: Workspace) -> None:
 
 @pytest.mark.slow
 def test_files_disk_full(workspace: Workspace) -> None:
-    """THR-storage-disk-full: the file is as it was, and nothing is left."""
+    """THR-storage-disk-full: the file is unchanged, and no temporary file is left."""
     path = workspace.resolve("a.txt")
     script = """
 import resource, signal, sys
@@ -226,7 +226,7 @@ def test_files_collect_leftovers(workspace: Workspace) -> None:
 
 @pytest.mark.slow
 def test_thr_storage_kill_at_any_moment(workspace: Workspace) -> None:
-    """THR-storage-kill: 100 writers killed at random moments; the file is whole each time, and so is a new one."""
+    """THR-storage-kill: 100 writers are killed at random moments; the file is whole each time, and so is a new one."""
     path = workspace.resolve("a.txt")
     size = 300_000
     path.absolute.write_bytes(b"0" * size)

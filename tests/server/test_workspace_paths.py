@@ -1,4 +1,4 @@
-"""Paths: every way out of a workspace that has worked somewhere, tried (FILE-01)."""
+"""Paths: every known way out of a workspace is tried (FILE-01)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_thr_paths_prefix_collision(workspace: Workspace, outside: Path) -> None
 
 @pytest.mark.parametrize("target", ["../ws2/secret", "{outside}/secret", "/proc/self/root/etc/passwd", "/etc"])
 def test_thr_paths_symlink_out(workspace: Workspace, outside: Path, target: str) -> None:
-    """THR-paths-symlink: as the last name, and on the way."""
+    """THR-paths-symlink: the link is the last name of the path, or a folder in it."""
     (workspace.root / "link").symlink_to(target.format(outside=outside))
     (workspace.root / "folder").symlink_to(outside)
     for text in ("link", "folder/secret", "folder/new", "src/../link"):
@@ -75,7 +75,7 @@ def test_paths_symlink_inside_is_judged_by_its_real_path(workspace: Workspace, t
 
 
 def test_thr_paths_dangling_symlink_is_judged_by_its_target(workspace: Workspace, outside: Path) -> None:
-    """THR-paths-symlink: a link to what does not exist yet would be created through."""
+    """THR-paths-symlink: a write through a link to a missing file would create that file."""
     (workspace.root / "inside").symlink_to("src/new.py")
     (workspace.root / "leaving").symlink_to(outside / "new.py")
     assert workspace.resolve("inside").relative == "src/new.py"
@@ -92,7 +92,7 @@ def test_thr_paths_symlink_loop(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("by_steps", [False, True])
 def test_thr_paths_symlink_swap(workspace: Workspace, outside: Path, by_steps: bool) -> None:
-    """THR-paths-symlink-swap: what was a folder at the check is a link at the use."""
+    """THR-paths-symlink-swap: a folder is checked, and is a link when it is used."""
     path = workspace.resolve("src/a.py")
     (outside / "a.py").write_text("other")
     (workspace.root / "src").rename(workspace.root / "gone")
@@ -222,7 +222,7 @@ TARGETS = st.one_of(PARTS, PARTS.map(lambda t: "/" + t), PARTS.map(lambda t: "{r
     text=st.one_of(PARTS, PARTS.map(lambda t: "{root}/" + t), st.text(max_size=20)),
 )
 def test_paths_never_resolve_outside(entries: list[tuple[str, str | None]], text: str) -> None:
-    """THR-paths-symlink: whatever the tree, the result is a real path below the root, and both ways agree."""
+    """THR-paths-symlink: for any tree, the result is a real path below the root, and both implementations agree."""
     with tempfile.TemporaryDirectory() as folder:
         root, outside = Path(folder).resolve() / "ws", Path(folder).resolve() / "ws2"
         root.mkdir()
@@ -249,7 +249,7 @@ def test_paths_never_resolve_outside(entries: list[tuple[str, str | None]], text
             except ToolError:
                 return
             assert ".." not in path.names
-            # The kernel's word on where it is: no link on the way, and below the root.
+            # The kernel confirms it: no link in the path, and below the root.
             assert os.path.realpath(path.absolute) == str(path.absolute)
             assert path.absolute == root or root in path.absolute.parents
             fd = os.open(root, os.O_RDONLY)

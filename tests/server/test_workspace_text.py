@@ -1,4 +1,4 @@
-"""Texts: what was not changed comes back byte for byte (FILE-01)."""
+"""Texts: unchanged lines are written back byte for byte (FILE-01)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_text_mixed_line_ends_keep_theirs() -> None:
 
 @given(st.lists(st.sampled_from(["a\n", "b\n", "a\r\n", "b\r\n", ""])), st.text("ab\n", max_size=20))
 def test_text_mixed_line_ends_any_change(pieces: list[str], new: str) -> None:
-    """What is written reads back as what was meant, whatever ends it got."""
+    """The written text reads back as intended, whichever line ends it got."""
     text = Text.decode("".join(pieces).encode(), "x")
     assert plain(text.encode(new).decode()) == new
 

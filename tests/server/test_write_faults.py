@@ -1,4 +1,4 @@
-"""Writes that are killed or fail at each of their steps: the old file or the new one, and nothing beside it
+"""Writes that are killed or fail at each step: the file is the old or the new one, and no other file is left
 (FILE-02)."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def fresh(root: Path) -> None:
 
 
 def step_by_step(root: Path, target: str, fault: str | int) -> Iterator[Report]:
-    """One writer for each step, each on fresh files, up to the one that came to its end undisturbed."""
+    """Yields the report of one writer for each step, each on fresh files, until a writer ends undisturbed."""
     with Writers(root) as writers:
         for step in range(LAST_STEP):
             fresh(root)
@@ -71,7 +71,7 @@ def temporary(root: Path) -> list[str]:
 
 @targets
 def test_thr_storage_kill_at_every_step(root: Path, target: str) -> None:
-    """THR-storage-kill: before each system call of a write the process is killed; what is left is collected later."""
+    """THR-storage-kill: the process is killed before each system call of a write; leftovers are collected later."""
     before = OLD if target == OVER_OLD else None
     outcomes = list[str | None]()
     half_done = 0
@@ -93,7 +93,8 @@ def test_thr_storage_kill_at_every_step(root: Path, target: str) -> None:
 @targets
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
 def test_thr_storage_every_call_failing(root: Path, target: str, error: int) -> None:
-    """Each system call fails in turn: a refused write has changed nothing, and one that has changed it is not refused."""
+    """Each system call fails in turn: a refused write has changed nothing, and one that has changed the file is not
+    refused."""
     for report in step_by_step(root, target, error):
         if report.ended == "done":
             assert content(root / target) == NEW
@@ -107,7 +108,7 @@ def test_thr_storage_every_call_failing(root: Path, target: str, error: int) -> 
 
 @targets
 def test_thr_storage_two_servers_one_collects_while_the_other_writes(root: Path, target: str) -> None:
-    """A server that starts while another one writes takes nothing away from it, whenever it comes."""
+    """A server that starts at any moment of another one's write removes nothing of it."""
     for report in step_by_step(root, target, "collect"):
         assert report.ended == "done", report
         assert content(root / target) == NEW
@@ -152,7 +153,8 @@ print(json.dumps([refusals, (root / "a.txt").read_text(), os.listdir(root)]))
 
 
 def written_inside(mounted: list[str], root: Path) -> tuple[list[list[str]], str, list[str]]:
-    """What comes of two writes in a file system of their own: the refusals, the old file, what is in the folder."""
+    """Returns the results of two writes in a file system of their own: the refusals, the old file, the names in the
+    folder."""
     if shutil.which("bwrap") is None:
         pytest.skip("there is no bwrap to mount with: install bubblewrap")
     command = ["bwrap", "--dev-bind", "/", "/", *mounted, str(root), "--", sys.executable, "-c", WRITE, str(root)]

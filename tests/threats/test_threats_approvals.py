@@ -1,4 +1,4 @@
-"""What a person is shown, and what an answer is good for (APP-01)."""
+"""Tests what a person is shown in an approval, and what their answer allows (APP-01)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ async def test_THR_approvals_a_no_for_the_session_is_not_asked_again(make_bench:
 
 
 async def test_THR_approvals_an_always_is_written_exactly_as_it_was_shown(make_bench: Any) -> None:
-    """THR-approvals-always-exact: the file gets the line that was on the screen, which answers for nothing else."""
+    """THR-approvals-always-exact: the permission file gets exactly the rule that was shown, and that rule allows no
+    other file."""
     bench: Bench = await make_bench(policy=ASKS)
     file = bench.settings.person_permissions
     asker = Answering(scope="always")
@@ -197,7 +198,8 @@ async def test_THR_approvals_a_file_that_appears_while_its_creation_is_pending_i
 
 
 async def test_THR_approvals_ids_are_good_once_in_time_and_for_their_own_question(make_bench: Any) -> None:
-    """Replayed, crossed, unknown and beyond what was offered: refused, audited, and the question stays open."""
+    """An answer with another question's digest, an unknown id or a used id is refused and audited, and changes
+    nothing."""
     bench: Bench = await make_bench(policy=ASKS)
     running = [
         asyncio.create_task(bench.ask(own("write_file", path=f"{name}.py", content=name), asker=STREAM, session=name))
@@ -221,7 +223,8 @@ async def test_THR_approvals_ids_are_good_once_in_time_and_for_their_own_questio
 
 
 async def test_THR_approvals_a_wider_scope_than_was_offered_is_refused(make_bench: Any) -> None:
-    """Files that take effect by themselves are asked about each time, whatever a client answers."""
+    """For a file that takes effect by itself the person is asked every time, whichever scope the client answers
+    with."""
     bench: Bench = await make_bench(policy=ASKS)
     running = asyncio.create_task(bench.ask(own("write_file", path="conftest.py", content="x"), asker=STREAM))
     question = await _question(bench)
@@ -299,7 +302,7 @@ async def test_THR_approvals_hidden_characters_are_spelled_out_in_every_field_th
     ):
         assert text is not None
         assert not set(raw) & (set(text) - {"\n"})
-    if name == "line feed":  # the title says how much more there is, and each line stands on its own below
+    if name == "line feed":  # the title says how many characters follow, and the command is shown below it line by line
         assert "9 characters more, shown below" in run.title
         assert (run.command or "").split("\n") == command.split("\n")
     else:
@@ -324,7 +327,7 @@ async def test_THR_approvals_one_no_leaves_the_other_calls_of_the_step(make_benc
 
 @pytest.mark.slow
 async def test_THR_approvals_a_diff_too_long_to_compare_still_shows_every_changed_line(make_bench: Any) -> None:
-    """Comparing all lines with all others would hold the server up for hours, before anybody is asked."""
+    """A comparison of all lines with all others would block the server for hours before the person is asked."""
     bench: Bench = await make_bench(policy=ASKS)
     lines = [f"{n * 7919 % 110}" for n in range(150_000)]
     (bench.workspace / "many.txt").write_text("\n".join(lines) + "\n")

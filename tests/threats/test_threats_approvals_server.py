@@ -1,5 +1,5 @@
-"""Approvals of a running server whose client lies, repeats itself, says nothing or goes away, and of a command with
-nobody to ask (APP-01)."""
+"""Approvals of a running server whose client lies, repeats itself, does not answer or disconnects, and of a command
+line that has nobody to ask (APP-01)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ capabilities:
 
 @pytest.fixture(scope="module")
 def asking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server that asks about everything it would change, for a whole file of tests."""
+    """A server that asks before every change, shared by all tests of this file."""
     with RunningServer(tmp_path_factory.mktemp("asking"), ASKS) as running:
         yield running
 
 
 def _begin(server: RunningServer, turn: str, path: str, session: str = "s") -> tuple[int, Json]:
-    """Start a write and wait for its question."""
+    """Starts a write and waits until the server asks about it."""
     params = {
         "session_id": session,
         "turn_id": turn,
@@ -56,7 +56,7 @@ def _answer(server: RunningServer, **answer: Any) -> Json:
 
 def test_THR_approvals_ids_count_once_and_for_their_own_question(asking: RunningServer) -> None:
     """THR-approvals-replayed-id, THR-approvals-crossed-id, THR-approvals-used-twice, THR-approvals-unknown-id, over the
-    wire: each refused and said so, and the two questions end as they were answered."""
+    wire: each such answer is refused with a reason, and the two questions end as they were really answered."""
     _, one = _begin(asking, "1", "one.py", "first")
     _, two = _begin(asking, "2", "two.py", "second")
     crossed = _answer(asking, approval_id=one["approval_id"], decision="allow", digest=two["digest"])
@@ -78,19 +78,19 @@ def test_THR_approvals_ids_count_once_and_for_their_own_question(asking: Running
 
 
 def test_THR_approvals_one_no_leaves_other_questions_open(asking: RunningServer) -> None:
-    """THR-approvals-one-rejection: of three turns at once."""
+    """THR-approvals-one-rejection: three turns ask at once, and a no to one of them does not answer the others."""
     asked = [_begin(asking, str(n), f"{n}.py", f"session-{n}") for n in range(3)]
     for n, (_, question) in enumerate(asked):
         decision = "deny" if n == 0 else "allow"
         assert _answer(asking, approval_id=question["approval_id"], decision=decision)["accepted"]
-    for n in range(3):  # a session's next turn begins when the one before has ended
+    for n in range(3):  # a session starts its next turn only after the one before has ended
         _begin(asking, f"next-{n}", "x.py", f"session-{n}")
     assert [n for n in range(3) if (asking.workspace / f"{n}.py").exists()] == [1, 2]
 
 
 @pytest.mark.slow
 def test_THR_approvals_no_answer_in_time_is_a_no(tmp_path: Path) -> None:
-    """THR-approvals-expired-id: and the answer that comes later counts for nothing."""
+    """THR-approvals-expired-id: an answer that comes after the time-out is not accepted either."""
     with RunningServer(tmp_path, ASKS, REMIT_APPROVAL_TIMEOUT_S="0.4") as running:
         _, question = _begin(running, "1", "late.py")
         assert running.client.event("tool_result")["error"]["code"] == "approval_expired"
@@ -99,7 +99,7 @@ def test_THR_approvals_no_answer_in_time_is_a_no(tmp_path: Path) -> None:
 
 
 def test_THR_approvals_a_client_that_goes_away_has_said_no(tmp_path: Path) -> None:
-    """THR-approvals-lost-client: in the middle of a question."""
+    """THR-approvals-lost-client: the client disconnects while a question is open."""
     with RunningServer(tmp_path, ASKS) as running:
         _begin(running, "1", "lost.py")
         running.client.hang_up()
@@ -107,7 +107,7 @@ def test_THR_approvals_a_client_that_goes_away_has_said_no(tmp_path: Path) -> No
 
 
 def test_THR_approvals_a_script_rewritten_while_a_running_server_asks(asking: RunningServer) -> None:
-    """THR-approvals-rewritten-script."""
+    """THR-approvals-rewritten-script: a script that changed after the question was asked is not run."""
     script = asking.workspace / "run.sh"
     script.write_text("echo good\n")
     number = asking.client.run("script", own("run_command", command="sh run.sh"))
@@ -135,7 +135,7 @@ def test_THR_approvals_a_running_server_spells_out_what_would_hide(name: str, as
     for text in (question["title"], *question["argv"]):
         assert not raw & set(text)
         assert "U+" in text or SAYS.more_shown_below in text or text in {*SHELLS, "-c"}
-    assert not raw & set(question["command"]) - {"\n"}  # its lines are shown as lines
+    assert not raw & set(question["command"]) - {"\n"}  # the lines of the command are shown as separate lines
 
 
 WRITE = ("run-tool", "write_file", '{"path": "new.py", "content": "x"}', "--intent", "CODE")
@@ -144,7 +144,8 @@ WRITE = ("run-tool", "write_file", '{"path": "new.py", "content": "x"}', "--inte
 @pytest.mark.slow
 @pytest.mark.parametrize("stdin", ["closed", "open", "nonsense"])
 def test_THR_approvals_headless_asking_ends_at_once(stdin: str, tmp_path: Path) -> None:
-    """THR-approvals-headless: denied, also where standard input is a pipe that nobody ever writes to."""
+    """THR-approvals-headless: the call is denied at once, even if standard input is a pipe that nobody ever writes
+    to."""
     (tmp_path / "shop").mkdir()
     remit = CommandLine.alone(tmp_path / "shop", tmp_path)
     reading, writing = os.pipe()
@@ -169,7 +170,7 @@ def test_THR_approvals_headless_asking_ends_at_once(stdin: str, tmp_path: Path) 
 
 
 async def test_THR_approvals_a_session_answer_never_outranks_a_deny(make_bench: Any) -> None:
-    """THR-approvals-session-deny: a rule that comes to deny what was allowed for the session denies it."""
+    """THR-approvals-session-deny: a new deny rule also denies what the person had allowed for the session."""
     bench: Bench = await make_bench(policy=ASKS)
     asker = Answering(scope="session")
     for content in ("one", "two"):
@@ -184,7 +185,8 @@ async def test_THR_approvals_a_session_answer_never_outranks_a_deny(make_bench: 
 
 
 async def test_THR_approvals_what_a_session_remembers_is_what_was_shown(make_bench: Any) -> None:
-    """THR-approvals-session-exact: not the folder, not the program, not another name of the file."""
+    """THR-approvals-session-exact: the answer covers writes of that file only, not other names and not commands on
+    it."""
     bench: Bench = await make_bench(policy=ASKS)
     asker = Answering(scope="session")
     await result(bench, "write_file", asker, path="src/b.py", content="x")

@@ -1,5 +1,5 @@
-"""Attacks on an audit log that real commands have left, and damage to it (AUD-01). Each is judged by
-`remit audit verify`, in a process of its own, or by what a server does with it."""
+"""Attacks on an audit log that real commands have written, and damage to it (AUD-01). Each test runs
+`remit audit verify` in a process of its own, or looks at what a server does with the log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAME = "audit.sqlite3"
 
 @dataclass(frozen=True)
 class Used:
-    """A log that two commands have left: `early` is the state after the first, `late` after the second."""
+    """A log that two commands wrote: `early` is a copy of the state after the first one, `late` after the second."""
 
     remit: CommandLine
     early: Path
@@ -67,7 +67,7 @@ class Used:
             return int(connection.execute("SELECT max(number) FROM records").fetchone()[0])
 
     def put_back(self, path: Path) -> None:
-        """A file as it was after the first command."""
+        """Restores a file to what it was after the first command."""
         shutil.copy2(self.early / path.relative_to(self.remit.state), path)
 
     def verify(self, *words: str) -> tuple[int, dict[str, Any]]:
@@ -75,7 +75,7 @@ class Used:
         return done.code, done.json
 
     def said(self) -> str:
-        """All that a person reads of it."""
+        """Returns the whole text that `remit audit verify` prints for a person."""
         return self.remit("audit", "verify").out
 
 
@@ -96,7 +96,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Used:
 
 @pytest.fixture
 def used(prepared: Used) -> Used:
-    """The state after both commands, whatever an attack before has made of it."""
+    """Yields the state after both commands, restored from the copy because other tests have attacked it."""
     shutil.rmtree(prepared.remit.state)
     shutil.copytree(prepared.late, prepared.remit.state)
     (prepared.remit.workspace / "new.py").unlink(missing_ok=True)
@@ -114,7 +114,7 @@ def _tail(used: Used) -> None:
 
 
 def _tail_and_checkpoint(used: Used) -> None:
-    """All since the first command's end, and every checkpoint that was made since."""
+    """Removes all records and all checkpoints that were written after the first command."""
     used.put_back(used.lines)
     with closing(sqlite3.connect(used.early / used.database.relative_to(used.remit.state))) as connection:
         ((early,),) = connection.execute("SELECT max(number) FROM records").fetchall()
@@ -264,7 +264,7 @@ def test_THR_storage_audit_a_log_that_was_deleted_is_told_in_the_next_one(used: 
 def test_THR_storage_audit_put_back_with_everything_that_vouches_for_it_shows_elsewhere(
     used: Used, tmp_path: Path
 ) -> None:
-    """What cannot be proven on one machine: log, checkpoints and head of an earlier moment."""
+    """If log, checkpoints and head are all replaced by earlier ones, only a checkpoint kept elsewhere can prove it."""
     disk = tmp_path / "other-disk"
     sent = used.remit("audit", "checkpoint", "--to", str(disk), "--json")
     assert (sent.code, sent.json["sent_to"]) == (0, str(disk))
@@ -295,7 +295,7 @@ def test_THR_storage_audit_a_new_key_does_not_match_what_was_sent_elsewhere(used
 
 
 def test_checkpoints_go_to_the_systems_log(used: Used, tmp_path: Path) -> None:
-    """A system's log puts words of its own before each line; what it keeps is good to check against."""
+    """A system log puts a prefix before each line; `verify --against` still accepts the file that it keeps."""
     place = tmp_path / "log"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as system:
         system.bind(str(place))
@@ -458,7 +458,8 @@ def test_THR_storage_corrupt_empty_database_is_told(used: Used) -> None:
 
 
 def test_THR_storage_corrupt_database_under_a_running_server(used: Used) -> None:
-    """It is damaged, then removed, while a server uses it: each call is recorded, in a log that verifies."""
+    """The log is damaged and then deleted while a server uses it: each call is still recorded, in a log that
+    verifies."""
     client = _serve(used)
     assert _call(client, "1", "write_file", path="new.py", content="1")["status"] == "completed"
     _sql(used.database, "DROP TABLE records")
@@ -477,7 +478,7 @@ def test_THR_storage_corrupt_database_under_a_running_server(used: Used) -> None
 
 
 def test_THR_storage_corrupt_log_of_two_servers(used: Used) -> None:
-    """Neither stops, and whoever finds the damage sets it aside, for both."""
+    """Two servers use one damaged log: both go on, and the first to notice the damage sets the log aside for both."""
     clients = [_serve(used), _serve(used)]
     for number, client in enumerate(clients):
         _call(client, f"a{number}", "write_file", path="new.py", content="1")
@@ -495,7 +496,7 @@ def test_THR_storage_corrupt_log_of_two_servers(used: Used) -> None:
 
 
 def test_THR_storage_where_nothing_can_be_written_nothing_runs(used: Used) -> None:
-    """A log that cannot be used, on a disk that is read-only: it stays where it is, and no call runs."""
+    """If the log is damaged and the disk is read-only, the log stays where it is and no call runs."""
     bwrap = shutil.which("bwrap") or pytest.skip("there is no bwrap: apt-get install bubblewrap")
     _not_a_database(used)
     state = str(used.remit.state)

@@ -1,4 +1,4 @@
-"""The agent at its own policy, and at files that start programs by themselves (POL-03)."""
+"""The agent tries to change its own policy, and files that start programs by themselves (POL-03)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ REVIEWED = [
 
 @pytest.mark.slow
 async def test_THR_config_protected_files_cannot_be_made_or_changed_by_any_spelling(make_bench: Any) -> None:
-    """A missing one is refused like one that is there; no approval is even asked for."""
+    """A protected file that does not exist yet is refused like one that exists, and no approval is asked for."""
     bench: Bench = await make_bench(policy=LAX)
     for spelling in DENIED:
         asker = Answering()
@@ -128,7 +128,8 @@ async def test_THR_config_a_link_is_no_way_to_a_protected_file(make_bench: Any) 
 
 @pytest.mark.usefixtures("sandbox")
 async def test_THR_config_no_command_changes_a_protected_file(make_bench: Any) -> None:
-    """Directly, by rename, by a tool of its own, and where the file is only to be made."""
+    """Commands try it with shell redirection, renames, `git config` and Python, also on protected files that do not
+    exist."""
     bench: Bench = await make_bench(policy=LAX)
     (bench.workspace / ".remit").mkdir()
     (bench.workspace / ".remit" / "policy.yaml").write_text("version: 1\n")
@@ -169,7 +170,8 @@ async def test_THR_config_the_persons_own_folders_are_out_of_a_commands_sight(
 
 
 async def test_THR_config_the_persons_files_are_not_written_wherever_they_lie(tmp_path: Path) -> None:
-    """REMIT_CONFIG_DIR and the other folders in the workspace, under any name, by any spelling, and behind links."""
+    """`REMIT_CONFIG_DIR` and the other folders lie in the workspace, and the paths use odd names, spellings and
+    links."""
     shop = tmp_path / "shop"
     for folder in ("my [cfg]", "dotfiles/remit"):
         (shop / folder).mkdir(parents=True)
@@ -240,7 +242,7 @@ async def test_THR_config_a_persons_policy_that_leads_nowhere_is_not_replaced_by
 
 
 async def test_THR_config_a_rule_on_size_counts_what_an_edit_leaves(make_bench: Any) -> None:
-    """A small edit makes a large file as well as a large write does."""
+    """A small edit that makes the file too large is denied like a large write."""
     sized = LAX.replace(
         "action: allow }\n  - { name: runs", "action: allow, constraints: { max_file_size: 1KiB } }\n  - { name: runs"
     )

@@ -1,4 +1,4 @@
-"""A workspace that wants to run something, or the agent that wants to change its rules, against the real program
+"""A workspace that tries to run programs, and an agent that tries to change its own rules, against a running server
 (POL-03)."""
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def test_THR_config_no_tool_makes_or_changes_what_starts_programs(name: str, ser
     for path in DENIED[name]:
         called = server.call("write_file", "allow", path=path, content="evil")
         assert (called.code, called.questions) == ("denied", ()), path
-        # By rename, too: there is no tool that renames, and a command that does is judged by both names.
+        # A rename is denied too: no tool renames these, and a command that does is judged by both names.
         moved = server.call("run_command", "allow", command=f"mv a.py {path}")
         assert (moved.code, moved.questions) == ("denied", ()), path
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_THR_config_what_takes_effect_by_itself_is_asked_about(name: str, server: RunningServer) -> None:
-    """Each time, and for this once alone: no answer for the session covers the next content."""
+    """The person is asked every time, and only for this once: no answer for the session covers other content."""
     for path in ASKED[name]:
         for content in ("one", "two"):
             called = server.call("write_file", "deny", path=path, content=content)
@@ -64,7 +64,7 @@ def test_THR_config_what_takes_effect_by_itself_is_asked_about(name: str, server
 
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
-    """What nothing may make."""
+    """Returns a file that nothing may create; an attack that succeeds creates it."""
     return tmp_path / "started"
 
 
@@ -73,7 +73,7 @@ READ = ("run-tool", "read_file", '{"path": "a.py"}', "--intent", "READ_FILE", "-
 
 @pytest.mark.slow
 def test_THR_config_opening_a_project_starts_nothing_of_it(remit: CommandLine, marker: Path) -> None:
-    """THR-config-before-trust: servers, plugins, tools, tasks, modules and start-up files of a workspace."""
+    """THR-config-before-trust: a workspace brings servers, plugins, tools, tasks, modules and start-up files."""
     touch, python = f"touch {marker}", f"open({str(marker)!r}, 'w').close()\n"
     server = json.dumps({"mcpServers": {"x": {"command": "touch", "args": [str(marker)]}}})
     tasks = {"tasks": [{"label": "x", "command": touch, "runOptions": {"runOn": "folderOpen"}}]}
@@ -102,7 +102,7 @@ def test_THR_config_opening_a_project_starts_nothing_of_it(remit: CommandLine, m
 
 @pytest.mark.slow
 def test_THR_config_an_env_file_redirects_nothing(remit: CommandLine, tmp_path: Path, marker: Path) -> None:
-    """THR-config-env-redirect: neither where the agent keeps its things, nor what it asks."""
+    """THR-config-env-redirect: an `.env` file changes neither the agent's own folders nor which model is asked."""
     evil = tmp_path / "evil"
     (evil / "config").mkdir(parents=True)
     (evil / "config" / "policy.yaml").write_text(
@@ -156,8 +156,9 @@ def _hostile_repository(workspace: Path, marker: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox")
 def test_THR_config_a_hostile_repository_runs_nothing_outside_the_sandbox(remit: CommandLine, marker: Path) -> None:
-    """THR-config-fsmonitor, THR-config-filters: what git starts for an allowed command changes no repository, here,
-    nested or through a pointer file, under a yes to every question; Remit itself never asks git."""
+    """THR-config-fsmonitor, THR-config-filters: what git starts during an allowed command changes no repository, be it
+    this one, a nested one or one behind a pointer file, though every question is answered yes; Remit itself never
+    starts git."""
     _hostile_repository(remit.workspace, marker)
     before = _repositories(remit.workspace)
     for command in ("git status", "git diff", "git -C vendor status", "git st", "git add a.py", "git log"):
@@ -178,8 +179,8 @@ def _repositories(workspace: Path) -> dict[Path, bytes]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox")
 def test_THR_config_the_agent_cannot_change_its_own_policy(remit: CommandLine) -> None:
-    """THR-config-policy-direct, THR-config-policy-subprocess, THR-config-policy-rename, THR-config-policy-plugin: under
-    a yes to every question, and as a module of the workspace's own that a command loads."""
+    """THR-config-policy-direct, THR-config-policy-subprocess, THR-config-policy-rename, THR-config-policy-plugin: every
+    question is answered yes, and a command also loads a module of the workspace that tries it."""
     person = remit.config / "policy.yaml"
     project = remit.workspace / ".remit" / "policy.yaml"
     project.parent.mkdir()

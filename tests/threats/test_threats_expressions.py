@@ -1,5 +1,5 @@
-"""Globs and expressions that come with a project and were made to take for ever (POL-08): a policy's, ignore
-files', git's own settings', and those that a model gives to a tool."""
+"""Globs and regular expressions that were made to take for ever (POL-08): in a project's policy, in ignore files, in
+git's settings, and in the arguments of a model's call."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DEEP = "/".join([NAME[:30]] * 40)
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Iterator[RunningServer]:
-    """A server in a checkout whose every glob is nasty, in which no name ends as the globs do."""
+    """A server in a checkout in which every glob is hostile, and in which no file name matches the end of a glob."""
     shop = tmp_path / "shop"
     (shop / ".remit").mkdir(parents=True)
     rule = "- {{ name: r{}, match: {{ syscall: fs.read, path_glob: [{}] }}, action: deny }}\n"
@@ -60,7 +60,7 @@ def hostile(tmp_path: Path) -> Iterator[RunningServer]:
 
 @pytest.mark.slow
 def test_THR_expressions_a_checkouts_globs_do_not_hang_the_server(hostile: RunningServer) -> None:
-    """Status and a cancellation are answered while and after it looks; SIGTERM ends it."""
+    """The server answers a status request and a cancellation while it reads and afterwards, and SIGTERM ends it."""
     read = {"type": "call", "tool": "read_file", "arguments": {"path": NAME}, "intent": "READ_FILE"}
     client = hostile.client
     running = client.run("t", read)
@@ -76,7 +76,7 @@ def test_THR_expressions_a_checkouts_globs_do_not_hang_the_server(hostile: Runni
 
 @pytest.mark.slow
 def test_THR_expressions_searches_and_listings_see_through_nasty_ignore_files(hostile: RunningServer) -> None:
-    """And a nasty `file_pattern` of the model's own, at which nothing stops either."""
+    """The same holds for a hostile `file_pattern` in the model's own call."""
     assert hostile.call("read_file", path=NAME).code is None
     assert NAME in hostile.call("list_files", pattern="*").output
     assert NAME in hostile.call("search_files", pattern="found").output
@@ -89,7 +89,7 @@ def test_THR_expressions_searches_and_listings_see_through_nasty_ignore_files(ho
 
 @pytest.mark.slow
 def test_THR_expressions_a_commit_reads_nasty_settings_of_git(hostile: RunningServer) -> None:
-    """`info/exclude`, attributes and conditional includes are the repository's own too."""
+    """`info/exclude`, attributes and conditional includes come with the repository too."""
     shop = hostile.workspace
     subprocess.run(["git", "init", "-q", "-b", "main"], cwd=shop, check=True)
     for name, value in (("user.name", "A"), ("user.email", "a@example.org")):
@@ -98,7 +98,7 @@ def test_THR_expressions_a_commit_reads_nasty_settings_of_git(hostile: RunningSe
     (shop / ".git" / "info" / "exclude").write_text("\n".join(NASTY))
     (shop / ".gitattributes").write_text("\n".join(f"{glob} text" for glob in NASTY if "[[" not in glob))
     assert hostile.call("git_commit", "allow", message="x", all=True).code is None
-    # Git, which is asked here, takes for ever: what it may take is the sandbox's business.
+    # Git itself takes very long on these settings; when Remit runs git, the sandbox limits its time.
     head = subprocess.run(["git", "log", "--format=%s"], cwd=shop, capture_output=True, check=True)
     assert head.stdout == b"x\n"
 
@@ -114,7 +114,8 @@ def test_THR_expressions_no_matcher_takes_for_ever(glob: str) -> None:
 
 @pytest.mark.slow
 def test_THR_expressions_a_policy_of_too_many_wildcards_is_refused_with_its_place() -> None:
-    """What one look at a path costs is in proportion to them, so they are bounded; so is one glob."""
+    """The cost of matching one path grows with the number of wildcards, so their sum is limited, and the length of a
+    glob."""
     many = "\n".join(
         f"- {{ name: r{n}, match: {{ path_glob: ['{'*a' * 200}{n}'] }}, action: deny }}" for n in range(600)
     )
@@ -129,7 +130,7 @@ def test_THR_expressions_a_policy_of_too_many_wildcards_is_refused_with_its_plac
 
 @pytest.mark.slow
 def test_THR_expressions_an_ignore_file_that_is_too_much_for_the_engine_still_counts() -> None:
-    """What RE2 has no memory for as a whole is read in parts, and a line that is no pattern costs no other."""
+    """If RE2 has no memory for the file as a whole, it is compiled in parts; an invalid line affects no other line."""
     lines = [f"{'*a' * 200}b{number}" for number in range(400)]
     rules = parse_ignore_file("\n".join([*lines, "[[:alpha:]]x", "[z-a]", "kept.log", "!kept.log", "*.log"]).encode())
     assert rules.ignores("x.log") is True
@@ -142,13 +143,13 @@ _NAMES = ("a", "b", "ab", "abc", "bab", "a-_b", "a.py", ".py", "x y", "*", "!a",
 
 @pytest.mark.slow
 def test_globs_mean_what_git_says(tmp_path: Path) -> None:
-    """The rules' matcher and the ignore files' agree with `git check-ignore` on ordinary globs."""
+    """The matchers of policy rules and of ignore files agree with `git check-ignore` on ordinary globs."""
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     choose = random.Random(15)
     names = sorted({"/".join(choose.choices(_NAMES, k=choose.randint(1, 4))) for _ in range(400)})
     for _ in range(300):
         parts = choose.choices(_PARTS, k=choose.randint(1, 4))
-        # pathspec, of the rules' matcher, takes `a/**/` for `a/**`, where git means the folders in it.
+        # `pathspec`, which the rules use, takes `a/**/` for `a/**`, but git means only the folders below `a`.
         end = choose.choice(("", "", "", "/")) if parts[-1] != "**" else ""
         glob = choose.choice(("", "", "/")) + "/".join(parts) + end
         (tmp_path / ".gitignore").write_text(glob + "\n")
@@ -166,7 +167,7 @@ def test_globs_mean_what_git_says(tmp_path: Path) -> None:
 
 
 def _ignored(rules: IgnoreRules, path: str) -> bool:
-    """Whether the path, or a folder that it is in, is ignored."""
+    """Returns whether the path or one of the folders above it is ignored."""
     return any(rules.ignores(path[: end + 1]) for end, sign in enumerate(path) if sign == "/") or bool(
         rules.ignores(path)
     )

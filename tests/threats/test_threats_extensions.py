@@ -1,6 +1,6 @@
-"""Out of the sandbox of a person's own rules, by every way there is, and past it (EXT-01).
+"""A person's own rules try every way out of their sandbox, and around it (EXT-01).
 
-Each test lets real rules try, in the process of a whole runtime with a policy that allows everything else.
+Each test lets real rules try, in the extension process of a whole runtime whose policy allows everything else.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ SAYS = '    return "deny", f"{len(tried)} tried, reached: {reached}"\n'
 
 @pytest.fixture
 def tried(make_bench: Any, tmp_path: Path, each_sandbox: str) -> Callable[[str], Any]:
-    """Runs attempts inside a rule, in each sandbox; what was reached comes back as the reason of its deny."""
+    """Returns a function that runs attempts inside a rule, in each sandbox; the rule gives what it reached as the
+    reason of its deny."""
 
     async def run(attempts: str) -> str:
         write_rule(tmp_path, ATTEMPT + textwrap.indent(textwrap.dedent(attempts), "    ") + SAYS)
@@ -91,7 +92,7 @@ async def test_THR_sandbox_extension_rules_see_no_file_of_the_person(
         "/sys",
         "/tmp",
     ]
-    # A container has these of its own, and nothing of the machine's in them: files of ours there are tried by name.
+    # A container has these folders of its own, with nothing of the machine in them, so files of ours are tried by name.
     places = [each for each in places if each_sandbox not in {"podman", "docker"} or each not in OF_A_CONTAINER]
     places += [str(tmp_path), str(tmp_path / "shop"), str(Path(__file__).parent)]
     said = await tried(
@@ -218,7 +219,7 @@ def rule(action):
 
 
 async def test_a_rule_that_fails_hides_a_file_from_commands(make_bench: Any, tmp_path: Path) -> None:
-    """Whether a command may see a file is asked of the rules, too; where they cannot say, it may not."""
+    """Rules also decide whether a command may see a file; if a rule fails, the file stays hidden."""
     write_rule(
         tmp_path,
         """

@@ -1,4 +1,5 @@
-"""A client of the gateway that fills its memory, and words that take over the terminal its log is read in."""
+"""A client of the gateway that tries to fill the memory, and text that tries to control the terminal that shows the
+log."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ MEBI = 1 << 20
 
 
 class Client:
-    """A gateway on a script, asked one request at a time."""
+    """A gateway whose model is a script; `ask` sends one request and returns its answer."""
 
     def __init__(self, *steps: ScriptedStep) -> None:
         self.provider = ScriptedProvider(list(steps))
@@ -88,7 +89,7 @@ async def test_THR_model_instructions_without_end() -> None:
 
 
 async def test_THR_model_long_lines_in_flight() -> None:
-    """Nothing is answered: of lines that are as long as a line may be, the second stays outside."""
+    """Each line has the maximum length; while the first is not answered, the second is not read."""
     source, target = os.pipe()
     taken: list[int] = []
     answers: list[asyncio.Future[None]] = []
@@ -123,7 +124,8 @@ async def test_THR_model_long_lines_in_flight() -> None:
 
 
 def test_THR_approvals_escapes_in_a_log() -> None:
-    """A traceback and a library's record hold words of a client's; the terminal is asked for nothing."""
+    """A traceback and a record of a library contain a client's text; its escape sequences must not reach the
+    terminal."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(PrefixedLines("[remit]"))

@@ -1,4 +1,4 @@
-"""What policy keeps from being read comes out under no other name, in no other sandbox and by no other program
+"""What policy forbids to read cannot be read by another name, in another sandbox or through another program
 (SEC-02)."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SECRET = "the-quiet-word-that-nobody-may-see"
 
 @pytest.fixture
 def linked(server: RunningServer) -> Iterator[Path]:
-    """`notes.txt` is another name of `.env`, `vault.txt` of a file in a folder; `pair.txt` has one that may be read."""
+    """`notes.txt` is a hard link to `.env`, which may not be read; `other.txt` is one to `pair.txt`, which may."""
     shop = server.workspace
     (shop / ".env").write_text(SECRET)
     (shop / "pair.txt").write_text("harmless\n")
@@ -41,7 +41,7 @@ def test_THR_hidden_a_hard_link_reads_nothing_that_its_other_name_denies(linked:
     ran = server.call("run_command", "allow", command="cat notes.txt .env; grep -r quiet . ; ls")
     assert SECRET not in ran.output
     assert "notes.txt" in ran.output
-    # One that may be read by all its names is read.
+    # A file of which every name may be read is read.
     assert "harmless" in server.call("read_file", path="other.txt").output
     assert "harmless" in server.call("run_command", "allow", command="cat other.txt").output
     assert (linked / "notes.txt").read_text() == SECRET
@@ -59,7 +59,7 @@ def test_THR_hidden_a_command_of_remit_sandbox_run_sees_no_more_than_the_agents(
 
 @pytest.fixture
 def past(tmp_path: Path) -> Iterator[RunningServer]:
-    """A server in a repository whose history, and only that, holds a file that may not be read."""
+    """A server in a repository in which a file that may not be read exists only in the history."""
     shop = tmp_path / "shop"
     shop.mkdir()
     (shop / "a.py").write_text("total = 0\n")
@@ -76,7 +76,7 @@ def past(tmp_path: Path) -> Iterator[RunningServer]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox")
 def test_THR_hidden_gits_history_shows_nothing_unasked(past: RunningServer) -> None:
-    """A command of git's that may show it is asked about; to any other, git's objects are not there."""
+    """A git command that may show the file needs approval; for all other commands git's objects are hidden."""
     showing = (
         "show HEAD~1:.env",
         "log -p",

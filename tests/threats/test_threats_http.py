@@ -1,5 +1,5 @@
-"""Pages of other sites, names that resolve here, and programs without the token, before a real `remit http`: none of them
-has anything done (TRN-06)."""
+"""Web pages of other sites, names that resolve to this machine, and programs without the token attack a real
+`remit http`; none of them gets anything done (TRN-06)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALLOWS = "version: 1\ncapabilities:\n  - { name: w, match: { syscall: fs.write, 
 
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[HttpDoor]:
-    """A server whose model writes a file, which policy allows, as soon as a turn begins."""
+    """A server whose model writes a file as soon as a turn begins, which policy allows."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "policy.yaml").write_text(ALLOWS)
     with opened("http", tmp_path, WRITES, {"text": "done"}) as made:
@@ -38,7 +38,7 @@ def door(tmp_path: Path) -> Iterator[HttpDoor]:
 
 
 def raw(door: HttpDoor, data: bytes, seconds: float = 5.0) -> bytes:
-    """What comes back for these bytes, until the server closes or says nothing more."""
+    """Sends these bytes and returns the reply, up to where the server closes or sends nothing for `seconds`."""
     host, port = door.host.split(":")
     received = b""
     with socket.create_connection((host, int(port)), timeout=seconds) as sent:
@@ -52,7 +52,7 @@ def raw(door: HttpDoor, data: bytes, seconds: float = 5.0) -> bytes:
 
 
 def posted(door: HttpDoor, body: bytes, *headers: str, path: str = "/v1/runs") -> bytes:
-    """A request as bytes, with exactly these headers, and the length of its body."""
+    """Posts `body` with exactly these headers and its length, and returns the raw reply."""
     head = "\r\n".join((f"POST {path} HTTP/1.1", *headers, f"Content-Length: {len(body)}", "", ""))
     return raw(door, head.encode() + body)
 
@@ -61,7 +61,7 @@ RUN = json.dumps(request("t")).encode()
 
 
 def untouched(door: HttpDoor) -> None:
-    """Nothing was done, and the server is there for whoever has the token."""
+    """Asserts that nothing was done and that the server still serves a client with the token."""
     assert not (door.workspace / "b.py").exists()
     status = json.loads(door.call("GET", "/v1/status").read())
     assert (status["running_turns"], status["workspace"]) == (0, str(door.workspace))
@@ -212,7 +212,7 @@ def test_THR_http_a_hostile_query_is_refused_and_finds_no_other_file(door: HttpD
 
 
 def shaken(door: HttpDoor, *headers: str) -> bytes:
-    """The answer to the handshake of a WebSocket."""
+    """Returns the reply to the handshake of a WebSocket."""
     key = base64.b64encode(os.urandom(16)).decode()
     upgrade = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {key}")
     return raw(door, "\r\n".join(("GET /v1/ws HTTP/1.1", *headers, *upgrade, "", "")).encode(), seconds=2.0)
@@ -265,7 +265,7 @@ def test_THR_http_hundreds_of_connections_that_say_nothing_end_nothing(door: Htt
             idle = held.enter_context(socket.create_connection((host, int(port)), timeout=5))
             idle.sendall(b"POST /v1/runs HTTP/1.1\r\nHost: ")
     deadline = time.monotonic() + 20
-    while door.call("GET", "/v1/status").status == 503:  # until it has seen that they are gone
+    while door.call("GET", "/v1/status").status == 503:  # until the server has noticed that they are closed
         assert time.monotonic() < deadline
         time.sleep(0.05)
     untouched(door)
@@ -322,7 +322,7 @@ def test_the_page_holds_no_token_and_runs_no_script_but_its_own(door: HttpDoor) 
         assert answer.status == 200
         text = answer.read().decode()
         assert door.token not in text
-        # Nothing of a file, a model or an agent can become markup, and nothing comes from elsewhere.
+        # Text of a file, a model or an agent must not become markup, and nothing is loaded from another site.
         assert not [
             word for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(") if word in text
         ]

@@ -1,5 +1,5 @@
 """Files that start programs or steer agents without being called, and folders that git takes for repositories
-(POL-04): a person looks at each such write, or it is refused."""
+(POL-04): each such write is asked about or refused."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ORDINARY = [
     "objects/ball.py",
     "docs/agents-overview.md",
     "tests/test_claude.py",
-    # Started by their names, and read by nothing before.
+    # These are only run by their name; no program reads them by itself.
     "justfile",
     "Taskfile.yml",
     "Dockerfile",
@@ -77,7 +77,7 @@ LAYOUT = {"HEAD": "ref: refs/heads/main\n", "config": EVIL, "objects/info/x": ""
 @pytest.mark.slow
 @pytest.mark.parametrize("path", TAKEN_OVER)
 def test_THR_implicit_files_are_asked_about_each_time(path: str, server: RunningServer) -> None:
-    """By a tool and by a command, in another case, and through a link to them."""
+    """By a tool, by a command, with another case of letters, and through a link to the file."""
     for spelled in (path, path.upper() if "/" not in path else path):
         called = server.call("write_file", "deny", path=spelled, content="evil")
         assert called.code == "approval_denied", spelled
@@ -97,7 +97,7 @@ def test_THR_implicit_files_are_asked_about_each_time(path: str, server: Running
 
 
 def test_THR_implicit_table_names_its_sources_and_each_row_asks() -> None:
-    """The table is data: every row says who reads the file and where that is documented."""
+    """Every row of the table says which program reads the file and where that is documented."""
     assert len(IMPLICIT_FILES) >= 120
     for row in IMPLICIT_FILES:
         assert row.source.startswith("https://"), row
@@ -117,18 +117,18 @@ def test_ordinary_files_are_not_asked_about(path: str) -> None:
 
 
 def test_the_built_in_rules_are_found_by_what_a_path_is_called() -> None:
-    """None of the table's globs has every write look at every glob."""
+    """All built-in rules but one are indexed by file name, so that a write is not matched against every glob."""
     assert all("any" not in rule.keys for rule in BUILTIN.rules if rule.name != "builtin.policy-update")
 
 
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
-    """What git would make if it read the settings."""
+    """Returns the file that git would create if it read the hostile settings."""
     return tmp_path / "started"
 
 
 def _status(folder: Path) -> None:
-    """What a person does in any folder."""
+    """Runs `git status`, as a person does in any folder."""
     subprocess.run(["git", "status"], cwd=folder, capture_output=True, check=False)
 
 
@@ -165,7 +165,7 @@ def test_THR_implicit_no_command_lays_out_a_repository(server: RunningServer) ->
     assert called.code is None
     assert "builtin.git-internals" in called.output
     assert not (server.workspace / "y").exists()
-    # Git itself lays one out in one step, also with objects that are elsewhere.
+    # Git itself creates a repository in one step, also with its objects in another folder.
     called = server.call("run_command", "allow", command="git init -q --bare z.git")
     assert not (server.workspace / "z.git" / "config").exists()
     server.call("run_command", "allow", command="mkdir -p w && echo ../z > w/commondir")
@@ -187,7 +187,7 @@ def test_THR_implicit_one_call_of_several_files_lays_out_no_repository(server: R
 
 @pytest.mark.slow
 def test_THR_implicit_the_files_of_a_repository_without_its_name_are_denied(server: RunningServer) -> None:
-    """One that a checkout holds, as for its tests; what is beside git's own files is free."""
+    """A bare repository inside a checkout, such as one for its tests; files beside git's own ones can be written."""
     bare = server.workspace / "fixtures" / "repo"
     subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
     for name in ("config", "hooks/post-checkout", "info/attributes", "CONFIG", "objects/info/alternates"):

@@ -1,4 +1,4 @@
-"""A language server that the project brought along, and that means harm (TOOL-07)."""
+"""A hostile language server that the project brought along (TOOL-07)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remit_server.tools.code.language_server import inside_client
 from remit_server.tools.code.language_server.wire import parse_answer
 from remit_server.workspace.code import Answer, Unavailable
 
-# Answers every request with RESULT, and notifications with nothing.
+# A language server that answers every request with RESULT, and notifications with nothing.
 SERVER = """
 import json, sys
 def read():
@@ -60,7 +60,7 @@ RESULT = named + elsewhere
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.slow
 def test_THR_sandbox_a_language_server_writes_and_reaches_nothing(tmp_path: Path) -> None:
-    """Asked by a running server, as for a model: what it says is data, and what it tries fails in it."""
+    """A running server asks it for a model: its answer is treated as data, and its attacks fail inside the sandbox."""
     with RunningServer(tmp_path, OPEN) as server, socket.create_server(("127.0.0.1", 0)) as listening:
         shop = server.workspace
         (shop / "a.py").write_text("total = 0\n")
@@ -112,7 +112,7 @@ def test_THR_protocol_a_language_server_that_misbehaves_is_given_up(name: str, t
 
 
 def ask(root: Path, kind: Any, seconds: float = 1.0) -> Answer | Unavailable:
-    """What the program that runs in the sandbox makes of `server.py`, which is its server here."""
+    """Returns what the program inside the sandbox answers if `server.py` is its language server."""
     question = {
         "command": [sys.executable, str(root / "server.py")],
         "options": {},

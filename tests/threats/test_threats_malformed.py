@@ -1,7 +1,7 @@
-"""Malformed messages by the thousand, through real processes: each is answered or passed over, and costs little
+"""Thousands of malformed messages, sent to real processes: each is answered or ignored, and costs little
 (LSP-02).
 
-`REMIT_MALFORMED` is how many are sent to each server; the usual ones are the first of the same row.
+`REMIT_MALFORMED` sets how many each server gets; a smaller number takes the first ones of the same sequence.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_THR_protocol_malformed_messages_of_every_method(
 def test_THR_protocol_malformed_messages_before_initialize(
     environment: dict[str, str], root: Path, tmp_path: Path
 ) -> None:
-    """A server that took one of them, or that one has ended, is followed by a new one."""
+    """The test starts a new server when one has accepted a message or has ended because of it."""
     costs = Costs()
     cases = _first_or_last(COUNT)
     case = next(cases, None)
@@ -89,7 +89,8 @@ def test_THR_protocol_malformed_messages_before_initialize(
 
 
 def _first_or_last(count: int) -> Iterator[Case]:
-    """One for forty others is one of the methods that begin and end a connection."""
+    """Yields messages with methods that begin or end a connection, one for every forty of `count`, with at most ten
+    `exit`s."""
     exits = 0
     for case in lsp_cases(count // 40, SEED, BEGIN_AND_END):
         exits += case.method == "exit"

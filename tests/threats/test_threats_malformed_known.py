@@ -1,4 +1,4 @@
-"""Messages that have stopped a server or filled its memory, sent to a real one (LSP-02)."""
+"""Messages that once stopped a server or filled its memory, sent to a real one (LSP-02)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ODD = {"range": "odd", "message": 7}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LspHammer]:
-    """One server for all: each of them leaves it as it was."""
+    """One server for all tests, because each message must leave it as it was."""
     tmp_path = tmp_path_factory.mktemp("server")
     (tmp_path / "script.json").write_text("[]")
     (tmp_path / "work").mkdir()
@@ -70,7 +70,7 @@ def test_no_malformed_notification_costs_a_slot(server, method, params):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "make",  # made when it is sent: megabytes
+    "make",  # a function that makes the message when it is sent, because it has megabytes
     [
         pytest.param(partial(case, "workspace/didChangeWatchedFiles", {"changes": "A" * 100_000}), id="THR-protocol-text-for-a-list"),
         pytest.param(
@@ -176,7 +176,7 @@ def test_THR_protocol_a_body_cut_off_is_answered_when_the_next_message_comes(ser
 
 @pytest.mark.slow
 def test_THR_protocol_a_log_that_nobody_reads(tmp_path):
-    """Its pipe is full after some hundred malformed notifications; they are passed over all the same."""
+    """The pipe of the log fills up after some hundred malformed notifications; the server still ignores the rest."""
     reading, writing = os.pipe()
     environment = {**os.environ, "REMIT_STATE_DIR": str(tmp_path / "state")}
     (tmp_path / "work").mkdir()

@@ -1,4 +1,5 @@
-"""Pages of other sites, strangers, and clients that lie, before a real `remit mcp` (TRN-20 to TRN-26): nothing is done."""
+"""Web pages of other sites, strangers, and clients that lie, before a real `remit mcp` (TRN-20 to TRN-26): nothing is
+done."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ PIPES = {"mcp": McpDoor, "mcp-modern": ModernMcpDoor}
 
 @pytest.mark.parametrize("kind", PIPES)
 def test_THR_mcp_answers_that_nobody_asked_for_are_none(kind: str, tmp_path: Path) -> None:
-    """Nor is one to another question, before this one is asked or after."""
+    """An answer without a question counts for nothing, nor does an answer to another question, before or after this
+    one."""
     yes = {"action": "accept", "content": {"answer": "Allow once"}}
     with opened(PIPES[kind], tmp_path) as door:
         for number in range(20):
@@ -126,7 +128,7 @@ def test_THR_mcp_an_answer_is_not_heard_twice(tmp_path: Path) -> None:
 
 
 class Named(McpDoor):
-    """A client whose name is meant for a terminal, and for a log."""
+    """A client whose name is made to control a terminal and to fill a log."""
 
     arguments = ("mcp",)
 

@@ -1,4 +1,4 @@
-"""A model folder that runs programs, or never comes to an end: its template and its settings are not trusted."""
+"""A model folder whose template and settings try to run programs or to take for ever: they are not trusted."""
 
 from __future__ import annotations
 

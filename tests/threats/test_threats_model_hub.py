@@ -1,4 +1,4 @@
-"""A hub that sends more than it said: a file or a list without end (MOD-07)."""
+"""A hub that sends more than it announced: an endless file or an endless list (MOD-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a model's own process is given, and what its folder makes it run, by the real programs (MOD-02)."""
+"""What the model process is given, and which programs the model's folder makes it run, with the real program
+(MOD-02)."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ SECRETS = {"OPENAI_API_KEY": "sk-quiet-word-1", "GITHUB_TOKEN": "quiet-word-2", 
 
 
 def _descendants(pid: int) -> list[Path]:
-    """The folders in /proc of all processes below this one."""
+    """Returns the folders in /proc of all processes below this one."""
     listed = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
     children = [int(child) for text in listed for child in text.split()]
     return [Path(f"/proc/{child}") for child in children] + [each for child in children for each in _descendants(child)]
 
 
 def test_THR_sandbox_the_process_of_a_running_servers_model_has_none_of_its_secrets(tmp_path: Path) -> None:
-    """THR-sandbox-environment-server: read where the system keeps it, while the model is loaded."""
+    """THR-sandbox-environment-server: the environment is read in /proc while the model is loaded."""
     with RunningServer(tmp_path, REMIT_MODEL=kept_model(), REMIT_MAX_TOKENS="16", **SECRETS) as server:
         (server.workspace / "a.py").write_text("total = 1\n")
         turn = server.client.run("1", {"type": "text", "text": "look up the definition of total_sum"})
@@ -43,7 +44,7 @@ def test_THR_sandbox_the_process_of_a_running_servers_model_has_none_of_its_secr
 
 
 def _folder(folder: Path, **settings: dict[str, Any]) -> Path:
-    """A model's folder with these settings in it, by the names of its files."""
+    """Makes a model's folder; `settings` has more values for its JSON files, by their names without `.json`."""
     tiny_model("bytes", folder)
     for name, more in settings.items():
         path = folder / f"{name}.json"
@@ -65,7 +66,8 @@ BRINGS: dict[str, dict[str, dict[str, Any]]] = {
 def test_THR_model_a_folder_with_a_program_is_refused_by_the_program(
     how: str, remit: CommandLine, tmp_path: Path
 ) -> None:
-    """THR-model-a-folder-with-a-program-cli: by a turn and by a check; what it brings along does not run."""
+    """THR-model-a-folder-with-a-program-cli: a turn and `model check` refuse the folder, and its program does not
+    run."""
     marker = tmp_path / "started"
     folder = _folder(tmp_path / "model", **BRINGS[how])
     (folder / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
@@ -79,7 +81,7 @@ def test_THR_model_a_folder_with_a_program_is_refused_by_the_program(
 def test_THR_model_a_template_that_starts_a_program_starts_none_by_the_program(
     remit: CommandLine, tmp_path: Path
 ) -> None:
-    """THR-model-a-template-cli: it is rendered, and what it reaches for is not there."""
+    """THR-model-a-template-cli: the template is rendered, but the objects that it wants to use are not there."""
     marker = tmp_path / "started"
     escapes = (
         f"cycler.__init__.__globals__.os.system('touch {marker}')",

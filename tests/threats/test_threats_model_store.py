@@ -1,4 +1,4 @@
-"""A folder for prompt caches that somebody else of the machine prepared, or may write to."""
+"""A folder for prompt caches that another user of the machine has prepared or can write to."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_THR_paths_a_cache_folder_of_somebody_else(
 
 
 def test_THR_paths_a_link_where_a_cache_is_written(tmp_path: Path) -> None:
-    """At the names that can be foreseen: the file's own, and that with a dot before it."""
+    """The links lie at the predictable names: that of the file, and the same with a dot before it."""
     folder, victim = tmp_path / "caches", tmp_path / "victim"
     victim.write_text("precious")
     assert _stored(folder)

@@ -1,4 +1,4 @@
-"""Out through the proxy by every way there is: a command reaches what it listed, and nothing else (BOX-03).
+"""A command tries every way out through the proxy: it reaches the hosts that it listed, and nothing else (BOX-03).
 
 Each test runs a real command in a real sandbox against real servers, under a policy that allows every host.
 """
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("sandbox")]
 
 NET = LAX + "  - { name: net, match: { syscall: net.connect }, action: allow }\n"
 
-# What an attack says with: a request to the proxy by hand, and what came back.
+# Functions for the attacks: send a request to the proxy by hand, and return the reply.
 SAY = """
     import socket, sys
     def say(*parts, port=3128, host="127.0.0.1"):
@@ -68,8 +68,8 @@ SAY = """
 
 
 class Target(ThreadingHTTPServer):
-    """A web server (https) that remembers what it was asked for, and acts on it; `moved` is where it sends everybody on
-    to. `plain` is what they said in plain text."""
+    """A web server (https) that keeps the request lines in `asked` and calls `act` at each request. If `moved` is set,
+    it redirects every client there. `plain` has what clients sent without TLS."""
 
     moved: str | None = None
     act: Callable[[], None] = staticmethod(lambda: None)
@@ -80,7 +80,7 @@ class Target(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answer)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """In the connection's own thread: the handshake waits for a client."""
+        """Runs in the connection's own thread, so that waiting for a client's handshake does not block the server."""
         first = request.recv(3, socket.MSG_PEEK)
         if first[:2] != b"\x16\x03":
             self.plain.append(request.recv(1000))
@@ -89,7 +89,7 @@ class Target(ThreadingHTTPServer):
             super().finish_request(safe, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle is none of this server's business."""
+        """Ignores errors, because a client may disconnect in the middle."""
         del request, client_address
 
     @property
@@ -125,13 +125,13 @@ class Answer(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def target() -> Iterator[Target]:
-    """The server that is listed."""
+    """The server that the command lists."""
     yield from _serving()
 
 
 @pytest.fixture
 def other() -> Iterator[Target]:
-    """The server that is not."""
+    """The server that the command does not list."""
     yield from _serving()
 
 
@@ -151,7 +151,7 @@ async def bench(make_bench: Any) -> Bench:
 
 
 async def _python(bench: Bench, network: list[str], program: str) -> Any:
-    """The result of a program that is run inside with the system's Python."""
+    """Returns the result of `program`, which the system's Python runs in the sandbox."""
     (bench.workspace / "program.py").write_text(textwrap.dedent(SAY) + textwrap.dedent(program))
     answer = await result(bench, "run_command", command="/usr/bin/python3 program.py", network=network, timeout=60)
     assert answer.error is None, answer.error
@@ -222,7 +222,8 @@ async def test_TOOL_08_hosts_that_no_rule_allows_are_denied_with_the_run_of_test
 
 
 async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(bench: Bench, target: Target) -> None:
-    """It is a part of the call's, bound to the process in the sandbox; with the policy that judged it, it ends."""
+    """The connection's token derives from the call's token and is bound to the process in the sandbox; when the policy
+    changes, it becomes invalid."""
     await result(bench, "run_command", command=f"curl -sk https://{target.place}/one", network=[target.place])
     records = [record.event for record in bench.all_audit()]
     (created,) = (event.metadata for event in records if event.kind is AuditKind.SANDBOX_CREATED)
@@ -256,7 +257,7 @@ async def test_APP_12_a_connection_needs_the_token_that_its_sandbox_was_given(be
 async def test_APP_13_a_token_that_comes_to_its_time_ends_what_runs_under_it(
     bench: Bench, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two hours pass between two connections of one command, on the clock that tokens are held to."""
+    """On the clock that limits tokens, two hours pass between two connections of one command."""
     passed = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
     monkeypatch.setattr("remit_server.harness.permit.time", clock)
@@ -271,7 +272,7 @@ async def test_APP_13_a_token_that_comes_to_its_time_ends_what_runs_under_it(
 
 
 async def test_APP_06_a_person_who_denies_meanwhile_is_heard_at_the_next_byte(bench: Bench, target: Target) -> None:
-    """Neither the answer to what was asked before comes back, nor another connection."""
+    """The reply to the first request does not come back, and no other connection is made."""
     rulebook = bench.runtime.dispatcher.parts.rulebook
     deny = PermissionConfig(deny=(PermissionRule(syscall=("net.connect",)),))
     target.act = lambda: rulebook.replace(rulebook.policy, deny) and None
@@ -286,7 +287,7 @@ async def test_APP_06_a_person_who_denies_meanwhile_is_heard_at_the_next_byte(be
 async def test_APP_13_a_command_that_waits_for_its_turn_has_its_hosts_when_it_runs(
     make_bench: Any, target: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two at once one waits, and ten minutes pass before it begins, on the clock that tokens are held to."""
+    """One of two commands has to wait, and ten minutes pass before it starts, on the clock that limits tokens."""
     bench = await make_bench(policy=NET, integration_test=1)
     passed = [0.0]
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
@@ -304,7 +305,8 @@ async def test_APP_13_a_command_that_waits_for_its_turn_has_its_hosts_when_it_ru
 async def test_BOX_09_a_process_that_comes_into_the_network_from_outside_is_refused(
     bench: Bench, target: Target, user: int
 ) -> None:
-    """Root takes it there, as the server's own user and as another one; the command itself is served meanwhile."""
+    """Root starts the process there, as the server's own user and as another one; the command itself is still
+    served."""
     heard: list[str] = []
     attack = f"""
 import socket
@@ -406,7 +408,8 @@ async def test_THR_sandbox_network_a_redirect_leads_nowhere_else(bench: Bench, t
 async def test_THR_sandbox_network_a_second_connect_goes_to_the_listed_host(
     bench: Bench, target: Target, other: Target
 ) -> None:
-    """THR-sandbox-network-relayed-connect: what follows a tunnel's request is the tunnel's, however it is sent."""
+    """THR-sandbox-network-relayed-connect: bytes after the request for a tunnel go through the tunnel, however they are
+    sent."""
     first = f"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\n"
     second = f"CONNECT {other.place} HTTP/1.1\\r\\n\\r\\n"
     answer = await _python(
@@ -431,7 +434,7 @@ async def test_THR_sandbox_network_a_second_connect_goes_to_the_listed_host(
 async def test_THR_sandbox_network_a_tunnel_carries_tls_for_its_host_and_nothing_else(
     bench: Bench, target: Target, curl: str
 ) -> None:
-    """THR-sandbox-network-plain-tunnel: what is sent in plain text through CONNECT reaches nobody."""
+    """THR-sandbox-network-plain-tunnel: plain text that is sent through CONNECT reaches nobody."""
     command = f"echo secret | curl -sS -m 20 {curl.format(target.place)}; echo end"
     answer = await result(bench, "run_command", command=command, network=[target.place], asker=Answering())
     passes = "https://" in curl
@@ -443,7 +446,7 @@ async def test_THR_sandbox_network_a_tunnel_carries_tls_for_its_host_and_nothing
 
 
 async def test_THR_sandbox_network_tls_for_another_host_is_cut(bench: Bench, target: Target) -> None:
-    """THR-sandbox-network-other-name: a listed address serves many names; only TLS for the listed one passes."""
+    """THR-sandbox-network-other-name: one address can serve many names; only TLS for the listed name passes."""
     answer = await _python(
         bench,
         [target.place],
@@ -461,11 +464,11 @@ async def test_THR_sandbox_network_tls_for_another_host_is_cut(bench: Bench, tar
 async def test_THR_sandbox_network_a_socket_that_appears_in_the_workspace_is_out_of_reach(
     bench: Bench, target: Target
 ) -> None:
-    """THR-sandbox-network-unix-socket: one that nobody could hide, for it was not there yet."""
+    """THR-sandbox-network-unix-socket: the socket is made while the command runs, so nothing could hide it before."""
     here = Path.cwd()
 
     def appear() -> None:
-        os.chdir(bench.workspace)  # a socket's path may be 108 bytes long at most
+        os.chdir(bench.workspace)  # the path of a socket may have at most 108 bytes
         try:
             listening.bind("late")
         finally:
@@ -506,10 +509,11 @@ async def test_THR_sandbox_network_without_a_list_there_is_none(bench: Bench, ta
 
 
 async def test_THR_sandbox_network_the_proxy_dies_with_the_command(bench: Bench, target: Target) -> None:
-    """THR-sandbox-network-outlives: a tunnel that is left open, and a call that is cancelled, leave no connection."""
+    """THR-sandbox-network-outlives: neither a tunnel that is left open nor a cancelled call leaves a connection."""
     tasks = len(asyncio.all_tasks())
     line = f"CONNECT {target.place} HTTP/1.1\\r\\n\\r\\n"
-    # It ends with the tunnel open, once it has it: who is gone before it could be asked for is let through nowhere.
+    # Read one byte before the program ends: the proxy opens no tunnel for a process that is gone before it is asked
+    # for.
     left = f"way = socket.create_connection(('127.0.0.1', 3128)); way.sendall(b'{line}'); way.recv(1)"
     await _python(bench, [target.place], left)
     assert len(asyncio.all_tasks()) == tasks
@@ -521,7 +525,7 @@ async def test_THR_sandbox_network_the_proxy_dies_with_the_command(bench: Bench,
     running.cancel()
     await asyncio.wait([running])
     assert len(asyncio.all_tasks()) == tasks
-    # What it had tried by then is in the log all the same.
+    # The connections of the cancelled call are in the log too.
     assert len(_events(bench, AuditKind.NETWORK_ALLOWED)) == 2
 
 

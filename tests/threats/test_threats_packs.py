@@ -1,4 +1,4 @@
-"""A repository that came with a pack whose few bytes stand for more than memory holds, or for work without end."""
+"""A repository with a pack whose few bytes expand to more than memory holds, or need endless work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = b"\xbb" * 20
 BASE = b"\xaa" * 20
 
 Entry = tuple[bytes, int, int, bytes, bytes]
-"""An object of a pack: its id, kind, size as stated, what stands between that and the body, and the body."""
+"""An object of a pack: its id, kind and stated size, the bytes between that and the body, and the body."""
 
 
 @pytest.fixture
@@ -52,12 +52,12 @@ def _varint(number: int) -> bytes:
 
 
 def _delta(source: int, result: int) -> bytes:
-    """Copies a MiB from the beginning of its base, again and again."""
+    """Returns a delta that copies the first MiB of its base until `result` bytes are built."""
     return _varint(source) + _varint(result) + b"\xc0\x10" * (result >> 20)
 
 
 def _install(shop: Path, *entries: Entry) -> None:
-    """Entries as a pack of the repository, and its last commit is the object `HEAD`."""
+    """Writes the entries as a pack of the repository, whose branch then ends in the object `HEAD`."""
     data, known = (
         b"PACK" + (2).to_bytes(4, "big") + len(entries).to_bytes(4, "big"),
         list[tuple[RawObjectID, int, int]](),
@@ -99,7 +99,7 @@ def test_THR_storage_a_delta_that_builds_more_than_memory_holds(shop: Path, resu
 
 
 def test_THR_storage_a_delta_that_is_itself_larger_than_memory(shop: Path) -> None:
-    """Its own bytes are many; what they build would be few."""
+    """The delta itself is too large, though its result would be small."""
     body = _varint(1) + _varint(1) + bytes(LIMIT)
     base = (BASE, COMMIT, 1, b"", b"x")
     _install(shop, base, (HEAD, REF_DELTA, len(body), BASE, body))
@@ -107,7 +107,7 @@ def test_THR_storage_a_delta_that_is_itself_larger_than_memory(shop: Path) -> No
 
 
 def test_THR_storage_deltas_that_build_for_ever(shop: Path) -> None:
-    """Each is within the limit, and copies its base as a whole."""
+    """Each delta is within the limit and copies its whole base."""
     size = 32 << 20
     delta = _varint(size) + _varint(size) + b"\xc0\x10" * (size >> 20)
     ids = [BASE, *(number.to_bytes(20, "big") for number in range(200)), HEAD]
@@ -131,7 +131,7 @@ def test_THR_storage_a_delta_of_something_outside_of_the_pack(shop: Path, back: 
 
 
 def test_deltas_of_git_itself_are_read(shop: Path) -> None:
-    """A folder of many files in many versions: git packs its trees and commits as deltas of each other."""
+    """A folder of many files in many versions, because git stores its trees and commits as deltas of each other."""
     for number in range(6):
         write(shop, {f"folder/{each}.py": "x\n" for each in range(number * 20, number * 20 + 20)})
         git(shop, "add", "folder")

@@ -41,7 +41,7 @@ def _links(root: Path, outside: Path) -> None:
 
 
 def _files(root: Path) -> set[Path]:
-    """All but what Remit keeps for itself, which comes and goes meanwhile."""
+    """Returns all files but those in Remit's own folders, which come and go during a test."""
     return {path for path in root.rglob("*") if not {"state", "data"} & set(path.relative_to(root).parts)}
 
 
@@ -87,7 +87,7 @@ async def test_THR_paths_nothing_outside_is_read_or_written(bench: Bench, tmp_pa
         path = spelling.format(shop=bench.workspace, outside=tmp_path / "outside")
         answer = await result(bench, tool, path=path, **rest.get(tool, {}))
         if answer.ok:
-            # What only looks like the way out is a new name in the workspace.
+            # A path that only looks like a way out is a new name in the workspace.
             assert tool == "write_file", spelling
             assert all(
                 (bench.workspace / name).resolve().is_relative_to(bench.workspace) for name in answer.changed_files
@@ -121,7 +121,7 @@ async def test_THR_paths_every_spelling_of_a_denied_path_is_denied(bench: Bench)
 
 
 async def test_THR_paths_a_link_swapped_after_the_policy_leads_nowhere_else(bench: Bench) -> None:
-    """What policy judged is what is read and written, also where the link is turned round in between."""
+    """The file that policy judged is read and written, even if the link is changed in between."""
     link = bench.workspace / "link"
     hook = bench.workspace / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(parents=True)
@@ -143,7 +143,7 @@ async def test_THR_paths_a_link_swapped_after_the_policy_leads_nowhere_else(benc
     ):
         link.unlink(missing_ok=True)
         link.symlink_to("a.py")
-        # The swap has to fall between two steps of one call, which no process outside could time.
+        # The swap must happen between two stages of one call, which another process could not time.
         tools = {**TOOLS, tool: replace(TOOLS[tool], prepare=swapping(TOOLS[tool].prepare, to))}
         bench.runtime._runner.dispatcher = Dispatcher(replace(bench.runtime.dispatcher.parts, tools=tools))
         answer = await result(bench, tool, path="link", **rest)
@@ -186,7 +186,7 @@ async def test_THR_paths_pipes_sockets_and_devices_never_block(bench: Bench, too
     os.mkfifo(bench.workspace / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         here = Path.cwd()
-        os.chdir(bench.workspace)  # a socket's path may be 108 bytes long at most
+        os.chdir(bench.workspace)  # the path of a socket may have at most 108 bytes
         try:
             listening.bind("socket")
         finally:
@@ -200,7 +200,7 @@ async def test_THR_paths_pipes_sockets_and_devices_never_block(bench: Bench, too
 
 
 async def test_THR_paths_characters_that_turn_the_order_round_are_refused(bench: Bench) -> None:
-    """A person who is shown `change ⟨…⟩txt.py` could not tell which file is meant."""
+    """A person who is shown such a name in another order could not tell which file is meant."""
     for name in ("\u202eyp.a", "a\u2066b.py", "x\u2069.py"):
         answer = await result(bench, "write_file", path=name, content="x")
         assert answer.error is not None

@@ -1,4 +1,4 @@
-"""Paths and archives that attack a running server, which may read and write everything in its workspace (FILE-01)."""
+"""Paths and archives that attack a running server whose policy allows everything in its workspace (FILE-01)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ REST: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def outside(server: RunningServer, workspace: Path) -> Path:
-    """A folder beside the workspace whose name begins like it, and all sorts of links into it."""
+    """Makes a folder beside the workspace whose name begins like the workspace's, and links of all kinds out of the
+    workspace."""
     there = server.folder / "shop2"
     if not there.exists():
         there.mkdir()
@@ -107,7 +108,7 @@ PROTECTED = {
 def test_THR_paths_what_some_file_system_takes_for_a_protected_file_is_not_written(
     name: str, server: RunningServer
 ) -> None:
-    """A workspace may lie on a share or a disk of another system, where `.git.` and `.GIT` are `.git`."""
+    """The workspace may lie on a network share or another system's disk, where `.git.` and `.GIT` mean `.git`."""
     for path in PROTECTED[name]:
         called = server.call("write_file", "allow", path=path, content="evil")
         assert called.code in {"denied", "invalid_arguments"}, path
@@ -131,7 +132,7 @@ WRONG_CHECKS = {
 
 @pytest.mark.parametrize("name", WRONG_CHECKS)
 def test_THR_paths_a_check_that_fails_protects(name: str, server: RunningServer, outside: Path) -> None:
-    """What cannot be resolved, and so not be judged, is refused: an error is no answer of the policy's."""
+    """A path that cannot be resolved cannot be judged, so it is refused: an error never counts as allowed."""
     (server.workspace / "plain").write_text("plain\n")
     before = _names(server.workspace)
     for path in WRONG_CHECKS[name]:
@@ -142,7 +143,7 @@ def test_THR_paths_a_check_that_fails_protects(name: str, server: RunningServer,
 
 
 def test_THR_paths_a_write_through_a_hard_link_reaches_no_protected_file(server: RunningServer) -> None:
-    """THR-paths-hard-link: the other name keeps its bytes, in the workspace and outside."""
+    """THR-paths-hard-link: the protected file keeps its bytes, in the workspace and outside."""
     hook, own = server.workspace / ".git" / "hooks" / "pre-push", server.folder / "own.txt"
     hook.parent.mkdir(parents=True, exist_ok=True)
     for number, protected in enumerate((hook, own)):
@@ -154,7 +155,7 @@ def test_THR_paths_a_write_through_a_hard_link_reaches_no_protected_file(server:
 
 
 def test_THR_paths_the_working_folder_is_none_outside(server: RunningServer, outside: Path) -> None:
-    """THR-paths-working-folder: whatever the model calls it."""
+    """THR-paths-working-folder: a working folder outside is refused, however the model spells it."""
     for folder in ("..", "/", "/etc", "out", "../shop2", "/proc/self/cwd", "magic", "loop", "pipe", str(outside)):
         called = server.call("run_command", "allow", command="pwd", working_dir=folder)
         assert called.code is not None, folder
@@ -178,7 +179,8 @@ def _archive(place: Path) -> None:
 
 @pytest.mark.usefixtures("sandbox")
 def test_THR_paths_an_archive_unpacks_nowhere_outside(server: RunningServer) -> None:
-    """THR-paths-archive: asked about, and where a person lets it run, it writes nothing outside and nothing protected."""
+    """THR-paths-archive: the command needs approval; if a person allows it, it writes nothing outside and nothing
+    protected."""
     _archive(server.workspace / "evil.tar")
     before = _names(server.folder)
     for command in (
@@ -199,7 +201,7 @@ def test_THR_paths_an_archive_unpacks_nowhere_outside(server: RunningServer) -> 
 
 
 def test_THR_paths_temporary_names_cannot_be_foreseen(tmp_path: Path) -> None:
-    """THR-paths-temporary-files: who has seen all names so far has no place to lay a link where the next one will be."""
+    """THR-paths-temporary-files: who knows all names so far cannot put a link at the next one."""
     victim = tmp_path / "victim.txt"
     victim.write_text("mine\n")
     root = tmp_path / "ws"
@@ -225,7 +227,7 @@ def _names(folder: Path) -> list[str]:
 
 
 class Swapping(threading.Thread):
-    """Turns a name round between two links without end, each time in one step; use as a context."""
+    """Points a name at two targets in turn, without end, each time in one atomic step; use it as a context manager."""
 
     def __init__(self, name: Path, targets: tuple[str, str]) -> None:
         super().__init__(daemon=True)
@@ -260,7 +262,7 @@ RACED = {
 def test_THR_paths_a_link_that_turns_round_all_the_time_leads_a_running_server_nowhere(
     what: str, tmp_path: Path
 ) -> None:
-    """THR-paths-symlink-race: whatever moment of a call it falls into, what policy judged is what is read and written."""
+    """THR-paths-symlink-race: whenever the link changes during a call, only what policy judged is read and written."""
     good, bad, shape = RACED[what]
     kept = [tmp_path / name for name in ("kept/secret.txt", "shop/.env", "shop/.git/hooks/pre-commit")]
     for path in (*kept, tmp_path / "shop/good.py", tmp_path / "shop/inside/secret.txt"):

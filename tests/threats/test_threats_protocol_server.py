@@ -1,4 +1,4 @@
-"""Clients that are none: a web page that speaks to a loopback address, and bytes between messages (LSP-02)."""
+"""Clients that are not real ones: a web page that sends to a loopback address, and bytes between messages (LSP-02)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _frame(message: Json) -> bytes:
 
 
 class Listening:
-    """A `remit serve --tcp` and its port."""
+    """A running `remit serve --tcp`, and its port."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace = folder / "shop"
@@ -39,7 +39,7 @@ class Listening:
 
     @property
     def written(self) -> bytes:
-        """The messages of a client that starts, writes a file and goes."""
+        """The messages of a client that initializes the server and asks it to write a file."""
         params = {"processId": None, "rootUri": self.workspace.as_uri(), "capabilities": {}}
         part = own("write_file", path="evil.txt", content="x")
         return (
@@ -49,7 +49,8 @@ class Listening:
         )
 
     def say(self, data: bytes, until: bytes = b"\0") -> bytes:
-        """What a connection of its own answers to this, up to these bytes or to its end."""
+        """Sends `data` on a new connection, and returns the reply up to the bytes `until` or to the end of the
+        connection."""
         with socket.create_connection(("127.0.0.1", self.port)) as talk:
             talk.settimeout(60)
             got = b""
@@ -82,7 +83,7 @@ REQUESTS = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_THR_protocol_a_web_page_is_no_client(name: str, listening: Listening) -> None:
-    """It is cut before anything is read, and the real client that comes afterwards is served."""
+    """The connection is cut before anything is read, and a real client is served afterwards."""
     body = listening.written
     head = f"{REQUESTS[name]}Content-Length: {len(body)}\r\n\r\n".encode()
     assert listening.say(head + body) == b""
@@ -93,7 +94,8 @@ def test_THR_protocol_a_web_page_is_no_client(name: str, listening: Listening) -
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
 def test_LSP_17_another_user_of_the_machine_is_no_client(listening: Listening, tmp_path: Path) -> None:
-    """Cut before a byte is read, though it says all that a client says; the real one that comes afterwards is served."""
+    """The connection is cut before a byte is read, though the messages are correct; a real client is served
+    afterwards."""
     said = tmp_path / "said"
     said.write_bytes(listening.written)
     program = (
@@ -141,7 +143,7 @@ JUNK = {
 
 @pytest.mark.parametrize("name", JUNK)
 def test_THR_protocol_a_server_answers_after_bytes_that_are_no_message(name: str, tmp_path: Path) -> None:
-    """It says what was wrong and finds the next message, or ends; it never waits for ever."""
+    """The server reports what was wrong and finds the next message, or ends; it never waits for ever."""
     with RunningServer(tmp_path) as running:
         running.client.send_bytes(JUNK[name])
         running.client.result(running.client.request("remit/status", {}))
@@ -149,7 +151,7 @@ def test_THR_protocol_a_server_answers_after_bytes_that_are_no_message(name: str
 
 
 def test_THR_protocol_a_second_client_of_a_running_server_is_not_heard(listening: Listening) -> None:
-    """THR-protocol-second-client-server: nothing of what it says is done, and the first client is served as before."""
+    """THR-protocol-second-client-server: the server does nothing for the second client, and goes on with the first."""
     params = {"processId": None, "rootUri": listening.workspace.as_uri(), "capabilities": {}}
     first = _frame({"id": 1, "method": "initialize", "params": params})
     rest = listening.written.removeprefix(first)
@@ -161,7 +163,7 @@ def test_THR_protocol_a_second_client_of_a_running_server_is_not_heard(listening
             try:
                 assert listening.say(listening.written) == b""
             except ConnectionError:
-                continue  # nobody listens any more
+                continue  # the server no longer listens
         assert list(listening.workspace.iterdir()) == []
         talk.sendall(rest)
         _until(talk, b'"id":2')
@@ -169,7 +171,7 @@ def test_THR_protocol_a_second_client_of_a_running_server_is_not_heard(listening
 
 
 def _until(talk: socket.socket, text: bytes) -> None:
-    """Read what a server says up to this."""
+    """Reads what the server sends until it contains `text`."""
     got = b""
     while text not in got:
         chunk = talk.recv(65536)

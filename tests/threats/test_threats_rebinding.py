@@ -1,7 +1,7 @@
-"""A name whose addresses change between the look and the connection (BOX-03).
+"""A host name whose addresses change between the look-up and the connection (BOX-03).
 
-The name server, the web servers and `remit` share a network of their own, in which one address that anybody may have and
-the machine's own can both be reached.
+The name server, the web servers and `remit` share a network namespace. It has two addresses: one that counts as public,
+and the machine's own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNSHARED = ("unshare", "--map-root-user", "--mount", "--net")
 
 @pytest.fixture
 def network() -> None:
-    """For tests that need a network of their own."""
+    """Skips the test if this system cannot make a network namespace."""
     for program, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("curl", "curl")):
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program}: apt-get install {package}")
@@ -36,7 +36,7 @@ def network() -> None:
 
 
 def _asking(remit: CommandLine, name: str, times: int) -> dict[str, Any]:
-    """What happened while a command asked for the listed name so often."""
+    """Runs a command that requests the host `name` `times` times, and returns what the servers saw and the result."""
     place = f"{name}:{PORT}"
     line = "; ".join(f"curl -sk -m 20 https://{place}/{number}" for number in range(times))
     arguments = json.dumps({"command": line, "network": [place]})
@@ -63,9 +63,10 @@ def _asking(remit: CommandLine, name: str, times: int) -> dict[str, Any]:
 def test_THR_sandbox_network_a_name_that_changes_its_address_leads_to_no_other(
     name: str, reached: list[int], remit: CommandLine
 ) -> None:
-    """THR-sandbox-network-rebinding-resolver: each connection has one look, and goes to an address of that look."""
+    """THR-sandbox-network-rebinding-resolver: the name is looked up once per connection, which goes to a found
+    address."""
     (remit.config / "policy.yaml").write_text(NET)
     seen = _asking(remit, name, 4)
-    assert len(seen["answered"]) == 4  # a second look could have had another answer
+    assert len(seen["answered"]) == 4  # a second look-up could have had another answer
     assert seen["asked"] == [[PUBLIC, f"/{number}"] for number in reached]
     assert ("not public" in seen["result"]["output"]) is (len(reached) < 4)

@@ -28,7 +28,7 @@ async def bench(make_bench: Any) -> Bench:
 
 
 async def test_THR_redaction_a_key_read_line_by_line_is_still_a_key(bench: Bench) -> None:
-    """Without the line that says what it is, a line of a key looks like any other."""
+    """A single line of a key looks like any other line, because only the first one says that it is a key."""
     for offset in range(1, 27):
         await result(bench, "read_file", path="conf.py", offset=offset, limit=1)
     for line in LINES[3:9]:
@@ -48,7 +48,7 @@ async def test_THR_redaction_keeps_the_numbers_of_the_lines_after_a_secret(bench
 
 
 async def test_THR_redaction_a_search_does_not_tell_whether_a_guess_is_right(bench: Bench) -> None:
-    """Otherwise a secret is given away letter by letter, and no result ever holds it."""
+    """Otherwise a model could guess a secret letter by letter, though no result ever contains it."""
     for guess in (TOKEN[:8], TOKEN[:20], f"^TOKEN = '{TOKEN[:5]}", "TOKEN = 'ghp_a", LINES[4][:12]):
         answer = await result(bench, "search_files", pattern=guess)
         assert answer.output.startswith("0 matches"), guess
@@ -75,7 +75,7 @@ async def test_THR_redaction_comes_before_a_commands_output_is_cut(bench: Bench,
 
 
 async def test_THR_redaction_covers_whatever_a_model_puts_into_a_call(make_bench: Any) -> None:
-    """Names, keys, values, justifications and paths: what is refused is recorded too."""
+    """Names, keys, values, justifications and paths; refused calls are recorded too."""
     calls = [
         call(TOKEN),
         call("select_active_intent", intent=TOKEN),
@@ -93,7 +93,7 @@ async def test_THR_redaction_covers_whatever_a_model_puts_into_a_call(make_bench
     shown = [event.model_dump_json() for event in bench.events if event.kind != "tool_result"]  # type: ignore[attr-defined]
     assert all(TOKEN not in text for text in shown)
     for event in bench.of("tool_result"):
-        # The names of changed files are what an editor opens: they are as they are.
+        # `changed_files` is not redacted, because the editor opens the files by these names.
         assert TOKEN not in event.model_copy(update={"changed_files": ()}).model_dump_json()
 
 
@@ -116,7 +116,7 @@ async def test_THR_redaction_the_servers_own_secrets_in_any_spelling(
 async def test_THR_redaction_a_command_sees_none_of_the_servers_environment(
     make_bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even encoded beyond recognition: there is nothing to encode."""
+    """Not even encoded, because the command's environment does not contain them."""
     monkeypatch.setenv("DEPLOY_PASSWORD", "S3rvicePassword9")
     monkeypatch.setenv("HARMLESS_LOOKING", "also-not-passed-on")
     bench: Bench = await make_bench(policy=LAX)
@@ -137,7 +137,8 @@ async def test_THR_redaction_an_error_of_the_turn_shows_no_secret(make_bench: An
 
 
 async def test_THR_redaction_what_the_policy_describes_is_seen_by_nobody(make_bench: Any) -> None:
-    """In results, searches, arguments, refusals and the audit; a guess in a search is not answered either."""
+    """Text that a `redact` pattern of the policy matches is hidden in results, arguments, refusals and the audit log; a
+    search for a guess finds nothing either."""
     policy = LAX + "redact:\n  - { name: customer, pattern: 'CUST-[0-9]{6}' }\n"
     bench: Bench = await make_bench(
         {"calls": [intent("CODE"), call("write_file", path="b.txt", content="CUST-123456")]},

@@ -1,4 +1,5 @@
-"""Secrets on every way out of a running server: what it says, whatever is asked of it, and what it keeps (SEC-01)."""
+"""Secrets on every way out of a running server: its messages, whatever is asked, and the files that it keeps
+(SEC-01)."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ PIECES = (TOKEN, TOKEN[:12], *(line[4:40] for line in LINES))
 
 
 class Watched:
-    """A server whose every event is kept."""
+    """A server all of whose events are kept."""
 
     def __init__(self, server: RunningServer) -> None:
         self.server, self.events = server, list[Json]()
         self._turns = 0
 
     def ask(self, part: Json) -> list[Json]:
-        """All events of a turn; whatever is asked is allowed."""
+        """Runs a turn, allows whatever the server asks, and returns all its events."""
         self._turns += 1
         name = f"turn-{self._turns}"
         found = self.server.client.turn(name, self.server.client.run(name, part), "allow")
@@ -37,12 +38,12 @@ class Watched:
         return found
 
     def own(self, tool: str, **arguments: Any) -> Json:
-        """The `tool_result` of one call of the person's own."""
+        """Runs a call of the person's own and returns its `tool_result`."""
         (result,) = (event for event in self.ask(own(tool, **arguments)) if event["kind"] == "tool_result")
         return result
 
     def nowhere(self, *pieces: str) -> None:
-        """End the server; none of these was said, and none is in a file of its state."""
+        """Ends the server, and asserts that no event and no file of its state contains one of the pieces."""
         self.server.client.exit()
         said = json.dumps(self.events)
         kept = [path.read_bytes() for path in what_is_kept(self.server.folder / "state")]
@@ -61,7 +62,8 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 
 def test_THR_redaction_a_key_read_line_by_line_from_a_running_server(watched: Watched) -> None:
-    """THR-redaction-key-server: without the line that says what it is, a line of a key looks like any other."""
+    """THR-redaction-key-server: a single line of a key looks like any other line; only the first one says that it is a
+    key."""
     for offset in range(1, 26):
         watched.own("read_file", path="conf.py", offset=offset, limit=1)
     assert "last = 2" in watched.own("read_file", path="conf.py", offset=25, limit=1)["output"]
@@ -73,7 +75,8 @@ def test_THR_redaction_a_key_read_line_by_line_from_a_running_server(watched: Wa
 
 
 def test_THR_redaction_a_running_servers_search_confirms_no_guess(watched: Watched) -> None:
-    """THR-redaction-search-server: letter by letter; what the person asks for is not in what it keeps, either."""
+    """THR-redaction-search-server: no search confirms a guess, and what the person searches for is not in the kept
+    files."""
     for guess in (
         *(TOKEN[:length] for length in range(5, 14)),
         f"^TOKEN = '{TOKEN[:5]}",
@@ -86,7 +89,8 @@ def test_THR_redaction_a_running_servers_search_confirms_no_guess(watched: Watch
 
 @pytest.mark.usefixtures("sandbox")
 def test_THR_redaction_a_running_server_cuts_nothing_before_it_looks(watched: Watched) -> None:
-    """THR-redaction-cut-server: a secret across every place where a line or an output is cut, and as it is printed."""
+    """THR-redaction-cut-server: the secret lies across every place where a line or an output is cut, also while it is
+    printed."""
     shop = watched.server.workspace
     for before in (200, 282, 299, 300, 1_982, 2_000, 9_990):
         (shop / "long.txt").write_text("x" * (before - 1) + " " + TOKEN + " " + "y" * 20_000 + "\n")
@@ -102,7 +106,8 @@ def test_THR_redaction_a_running_server_cuts_nothing_before_it_looks(watched: Wa
 
 
 def test_THR_redaction_whatever_a_running_servers_model_puts_into_a_call(tmp_path: Path) -> None:
-    """THR-redaction-calls-server: as a tool, an intent, a key, a value, a path, an argument that is none; and in errors."""
+    """THR-redaction-calls-server: the secret is a tool, an intent, a key, a value, a path, or an argument of the wrong
+    type."""
     calls = [
         call(TOKEN),
         call("select_active_intent", intent=TOKEN),
@@ -117,5 +122,5 @@ def test_THR_redaction_whatever_a_running_servers_model_puts_into_a_call(tmp_pat
     with RunningServer(tmp_path, REMIT_MODEL=f"script:{tmp_path / 'script.json'}") as server:
         watched = Watched(server)
         watched.ask({"type": "text", "text": "go"})
-        assert sum(event["kind"] == "tool_result" for event in watched.events) == 6  # all but the two intents
+        assert sum(event["kind"] == "tool_result" for event in watched.events) == 6  # not the two intents
         watched.nowhere(TOKEN)

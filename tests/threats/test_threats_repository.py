@@ -1,4 +1,4 @@
-"""A repository that came with hostile objects, index or attributes: the server reads it itself when it commits."""
+"""A repository with hostile objects, index or attributes: the server itself reads them when it commits."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_THR_storage_a_tree_of_more_names_than_memory_holds(shop: Path) -> None:
 
 
 def _index(*names: tuple[bytes, bytes]) -> bytes:
-    """Version 4: how much of the name before is cut off, and what is added to it."""
+    """An index of version 4; each pair says how much of the previous name to cut off, and what to add."""
     fixed = struct.pack(">10I20sH", *[0] * 6, 0o100644, 0, 0, 0, bytes(20), 0xFFF)
     body = struct.pack(">4sII", b"DIRC", 4, len(names)) + b"".join(fixed + cut + name + b"\0" for cut, name in names)
     return body + hashlib.sha1(body).digest()
@@ -100,7 +100,7 @@ def test_THR_storage_an_index_of_more_names_than_memory_holds(shop: Path, names:
 
 
 def test_THR_shell_attributes_that_take_long_to_match(shop: Path) -> None:
-    """As a backtracking engine matches it, each of these lines takes seconds."""
+    """A backtracking engine would take seconds to match each of these lines."""
     name = "/".join(["a" * 200] * 5)
     write(shop, {name: "x\n", ".gitattributes": "*a*a*a*a*a*a*a*b text\n" * 1_000 + "a* filter=x\n"})
     with pytest.raises(ToolError) as refusal:

@@ -1,4 +1,5 @@
-"""Repositories that want to start programs or to show another one's files, against a running server (GIT-01)."""
+"""Repositories that try to start programs, or to show files of another repository, against a running server
+(GIT-01)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A repository with one change, and git's own settings out of the way."""
+    """A repository with one change; git's settings of this machine are not used."""
     for name, value in environment(tmp_path).items():
         if name == "HOME" or name.startswith("GIT_"):
             monkeypatch.setenv(name, value)
@@ -38,7 +39,7 @@ def shop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def _evil(folder: Path, marker: Path) -> Path:
-    """A program that leaves its mark where it runs: on the disk, or in what is printed."""
+    """Writes a program that leaves a mark when it runs: in the file `marker`, and in its output."""
     program = folder / "evil.sh"
     program.write_text(f"#!/bin/sh\necho PWNED; echo PWNED >&2; echo x >> {marker}; exit 1\n")
     program.chmod(0o755)
@@ -46,8 +47,8 @@ def _evil(folder: Path, marker: Path) -> Path:
 
 
 def test_THR_config_a_hostile_repository_starts_nothing_by_a_running_server(shop: Path, tmp_path: Path) -> None:
-    """THR-config-fsmonitor-server, THR-config-filters-server: settings, attributes, hooks and what they include; by a look
-    at the status, at the differences and by a commit."""
+    """THR-config-fsmonitor-server, THR-config-filters-server: settings, attributes, hooks and included files name a
+    program; status, differences and a commit must not start it."""
     marker = tmp_path / "started"
     program = _evil(tmp_path, marker)
     for name in SETTINGS:
@@ -110,7 +111,7 @@ def _by_alternates(shop: Path, victim: Path) -> None:
 def test_THR_config_a_pointer_of_the_workspace_shows_no_other_repository(
     point: Callable[[Path, Path], None], shop: Path, tmp_path: Path
 ) -> None:
-    """THR-config-worktree-pointer-server: neither its files nor its branches, whatever is asked."""
+    """THR-config-worktree-pointer-server: neither files nor branches of the other repository are shown."""
     victim = shop.rename(tmp_path / "victim")
     write(victim, {"a.py": "the-quiet-word\n"})
     git(victim, "commit", "-qam", "the-quiet-message")

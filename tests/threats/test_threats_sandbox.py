@@ -1,4 +1,4 @@
-"""Out of the sandbox by every way there is, and at the machine's limits (BOX-02).
+"""Commands try every way out of the sandbox, and to exhaust the machine (BOX-02).
 
 Each test runs real commands through the whole dispatcher, with a policy and a person that allow everything.
 """
@@ -31,7 +31,7 @@ async def bench(make_bench: Any) -> Bench:
 
 
 async def _python(bench: Bench, program: str, timeout: int = 60) -> str:
-    """What a program printed, run inside with the system's Python."""
+    """Runs `program` in the sandbox with the system's Python, and returns its output."""
     (bench.workspace / "program.py").write_text(textwrap.dedent(program))
     answer = await result(
         bench, "run_command", command="/usr/bin/python3 program.py", timeout=timeout, asker=Answering()
@@ -160,7 +160,8 @@ async def test_BOX_11_the_tests_of_a_project_that_serves_itself_are_green(bench:
 
 
 async def test_THR_sandbox_no_socket_of_the_host_that_appears_while_a_command_runs(bench: Bench) -> None:
-    """Nobody could hide it, for it was not there yet; neither its name, nor another one, nor a way around leads to it."""
+    """The socket is made while the command runs, so it was not hidden; neither its name, nor a link, nor another way
+    reaches it."""
     running = asyncio.create_task(
         _python(
             bench,
@@ -200,7 +201,7 @@ async def test_THR_sandbox_no_socket_of_the_host_that_appears_while_a_command_ru
     with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
         async with asyncio.timeout(60):
             await bench.until("tool_output")
-        os.chdir(bench.workspace)  # a socket's path may be 108 bytes long at most
+        os.chdir(bench.workspace)  # the path of a socket may have at most 108 bytes
         try:
             datagrams.bind("late datagram")
             listening.bind("late")
@@ -217,14 +218,14 @@ async def test_THR_sandbox_no_socket_of_the_host_that_appears_while_a_command_ru
 
 
 async def test_THR_sandbox_no_socket_or_pipe_that_lies_in_the_workspace(bench: Bench) -> None:
-    """A read-only mount stops neither connecting to a socket nor writing into a pipe."""
+    """A read-only mount prevents neither connecting to a socket nor writing into a pipe."""
     os.mkfifo(bench.workspace / "pipe")
     (bench.workspace / "deep").mkdir()
     os.mkfifo(bench.workspace / "deep" / "pipe")
     reading = os.open(bench.workspace / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     here = Path.cwd()
     with socket.socket(socket.AF_UNIX) as listening:
-        os.chdir(bench.workspace)  # a socket's path may be 108 bytes long at most
+        os.chdir(bench.workspace)  # the path of a socket may have at most 108 bytes
         try:
             listening.bind("socket")
         finally:
@@ -349,7 +350,8 @@ async def test_THR_sandbox_a_cancelled_call_leaves_no_process(bench: Bench) -> N
 
 
 def _running(mark: str) -> list[str]:
-    """Processes named `sleep` with that number; a dying one has no command line any more."""
+    """Returns the pids of processes named `sleep` with this number; a process that is ending has no command line any
+    more."""
     found: list[str] = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -421,7 +423,7 @@ async def test_THR_sandbox_what_takes_more_than_its_share_is_stopped(bench: Benc
     (bench.workspace / "program.py").write_text(program)
     answer = await result(bench, "run_command", command="/usr/bin/python3 program.py", timeout=50, asker=Answering())
     if answer.error is None:
-        # As an ordinary user the kernel itself refuses further threads, before anybody has to look.
+        # For an ordinary user the kernel itself refuses more threads, before Remit's watch has to act.
         assert any(words in answer.output for words in ("can't start new thread", "Resource temporarily unavailable"))
     else:
         assert answer.error.code == ErrorCode.STOPPED
@@ -462,7 +464,7 @@ async def test_THR_sandbox_no_memory_or_disk_beyond_the_limits(bench: Bench) -> 
 async def test_THR_sandbox_no_program_of_the_project_builds_the_sandbox(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A project's folder on PATH must not put its own `bwrap` outside the sandbox."""
+    """A folder of the project on PATH must not make Remit run the project's own `bwrap` outside the sandbox."""
     tools = bench.workspace / "node_modules" / ".bin"
     tools.mkdir(parents=True)
     for name in ("bwrap", "nice", "unshare", "prlimit", "mount"):
@@ -489,7 +491,7 @@ async def test_THR_sandbox_the_whole_file_system_is_no_workspace_for_commands(tm
 async def test_THR_sandbox_a_workspace_too_large_to_look_through_runs_nothing(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has to be hidden and cannot be found is not shown."""
+    """If the files that must be hidden cannot all be found, the command does not run."""
     monkeypatch.setattr("remit_server.workspace.trees.known_folders.MAX_ENTRIES", 3)
     for name in range(5):
         (bench.workspace / f"{name}.txt").write_text("x")

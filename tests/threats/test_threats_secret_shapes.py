@@ -1,5 +1,4 @@
-"""Secrets that only their form gives away, on every way out of a real server, and what a reading of the outside of a
-policy must not show (SEC-01)."""
+"""Secrets that only their form gives away, on every way out of a real server (SEC-01); other text is left alone."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ SECRETS = {
         "a1B2c3D4e5F6g7H8i9J0k1L2",
     ),
 }
-"""What a text is, and what of it nobody may see."""
+"""For each kind, a text and the part of it that must not be shown."""
 
 HARMLESS = [
     "password = getpass.getpass()",
@@ -92,7 +91,7 @@ def test_THR_shapes_take_no_longer_for_a_text_made_to_be_slow() -> None:
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("kind", SECRETS)
 def test_THR_shapes_leave_a_server_on_no_way(kind: str, server: RunningServer) -> None:
-    """Read, searched, listed, printed while it runs in pieces, named in a call, and in the audit log."""
+    """The text is read, searched, listed, printed piece by piece, put into a call, and looked for in the audit log."""
     text, secret = SECRETS[kind]
     (server.workspace / "seen.txt").write_text(f"first\n{text}\nlast\n")
     slow = "while IFS= read -r line; do printf '%s' \"$line\" | cut -c1-9 | tr -d '\\n'; sleep 0.02; printf '%s\\n' \"$line\" | cut -c10-; done < seen.txt"

@@ -1,4 +1,4 @@
-"""Commands that are more than they look like, under policies that allow some and deny others (CMD-02)."""
+"""Commands that do more than they seem to, under policies that allow some commands and deny others (CMD-02)."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_THR_shell_no_standing_answer_covers_what_is_more_than_plain_words(
 
 @pytest.mark.slow
 async def test_THR_shell_the_dispatcher_judges_the_same_words_as_policy_explain(make_bench: Any) -> None:
-    """Every trick, through the whole dispatcher: asked about, refused by the person, and never run."""
+    """Every trick goes through the whole dispatcher: the person is asked and refuses, and the command never runs."""
     bench: Bench = await make_bench(policy=ANYTHING)
     (bench.workspace / "x").mkdir()
     for command in MORE_THAN_WORDS:
@@ -142,7 +142,7 @@ DENIED = LAX.replace('fs.write, path_glob: ["**"] }, action: allow', "fs.write }
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("trick", WRITES)
 async def test_THR_shell_writes_of_every_kind_leave_the_workspace_as_it_is(make_bench: Any, trick: str) -> None:
-    """A command that was let run may try what it likes: it writes nowhere that lasts, unless policy allows the file."""
+    """An allowed command may write anything in its layer, but only files that policy allows reach the workspace."""
     await leaves_the_workspace_as_it_is(await make_bench(policy=DENIED), trick)
 
 
@@ -172,7 +172,8 @@ async def leaves_the_workspace_as_it_is(bench: Bench, trick: str) -> None:
     ],
 )
 async def test_THR_shell_what_read_file_is_denied_no_command_can_show(make_bench: Any, look: str) -> None:
-    """`head` where `read_file` is denied, by any name, in any folder, also where Git ignores the file."""
+    """A file that `read_file` may not read is hidden from commands, by any name, in any folder, and if Git ignores
+    it."""
     deny = '  - { name: vault, match: { syscall: fs.read, path_glob: ["vault/**"] }, action: deny }\n'
     bench: Bench = await make_bench(policy=LAX + deny)
     for name in (".env", "api/.env", "vault/deep/key", "seen.txt"):

@@ -1,6 +1,6 @@
-"""What a person denies by permissions.yaml, tried in other spellings against a running server (APP-06).
+"""What a person denies in permissions.yaml, tried in other spellings against a running server (APP-06).
 
-Policy allows everything here, so that what is refused is refused by the person's own lists.
+Policy allows everything here, so every refusal comes from the person's own lists.
 """
 
 from __future__ import annotations

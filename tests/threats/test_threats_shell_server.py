@@ -1,4 +1,4 @@
-"""Every trick with a command line, tried against a running server that may run anything but `rm` (CMD-02)."""
+"""Every trick with a command line, tried against a running server that may run everything except `rm` (CMD-02)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_RUN = {"denied", "approval_denied", "invalid_arguments"}
 
 @pytest.mark.parametrize("trick", TRICKS, ids=name_of)
 def test_THR_shell_a_trick_never_runs_unseen(trick: dict[str, Any], server: RunningServer) -> None:
-    """What is certain to be denied is denied, and a person is asked about what is not certain."""
+    """A command that certainly runs a denied program is denied; one that may run it is asked about."""
     called = server.call("run_command", command=trick["script"], timeout=5)
     runs = (*trick.get("runs", ()), *trick.get("denied", ()))
     if "rm" in runs or any(path.startswith(".git") for path in trick.get("writes", ())):
@@ -54,7 +54,7 @@ WRAPPED = ["{} rm -rf x", "{} 5 rm x", "{} -a --b=c rm x", "{} -c 'rm x'", "{} -
     "wrapper", ["setarch", "chrt", "firejail", "proot", "./run", "my-wrapper", "catchsegv", "uv run"]
 )
 def test_THR_shell_an_unknown_wrapper_never_runs_a_denied_program_unseen(wrapper: str, server: RunningServer) -> None:
-    """THR-shell-unknown-wrapper: nobody knows what it does with its words, and one of them is denied."""
+    """THR-shell-unknown-wrapper: nobody knows how the wrapper uses its words, and one of them is a denied program."""
     for shape in WRAPPED:
         called = server.call("run_command", command=shape.format(wrapper))
         assert called.code in NOT_RUN, shape.format(wrapper)
@@ -85,9 +85,9 @@ SLOW = {
 
 @pytest.mark.parametrize("name", [*MANY, *SLOW])
 def test_THR_shell_what_exhausts_a_checker_is_not_run(name: str, server: RunningServer) -> None:
-    """Dozens of commands, and input that makes a parser or an expression slow: answered, and never by running it.
+    """Dozens of commands, and input that makes a parser or an expression slow: each is answered, and none is run.
 
-    What takes longer than a test may take fails here.
+    If the server takes too long, the test fails by its time-out.
     """
     assert server.call("run_command", command={**MANY, **SLOW}[name]).code in NOT_RUN
 
@@ -95,7 +95,7 @@ def test_THR_shell_what_exhausts_a_checker_is_not_run(name: str, server: Running
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox")
 def test_THR_shell_everyday_commands_run_without_a_question(server: RunningServer) -> None:
-    """THR-shell-no-false-positives: the other error, for every line of the list; they really run, in the sandbox."""
+    """THR-shell-no-false-positives: every harmless line runs in the sandbox without a question."""
     stopped = []
     for command in HARMLESS:
         called = server.call("run_command", command=command, timeout=3)
@@ -116,7 +116,7 @@ WRITING = [trick for trick in TRICKS if trick.get("writes")]
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server whose commands may read and run everything and write nothing."""
+    """A server whose commands may read and run everything, but write nothing."""
     with RunningServer(tmp_path_factory.mktemp("reading"), NO_WRITES) as running:
         (running.workspace / "a").mkdir()
         for name in ("a.py", "x", "y", "a/b"):
@@ -131,8 +131,8 @@ def _tree(root: Path) -> dict[str, bytes]:
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("trick", WRITING, ids=name_of)
 def test_THR_shell_no_trick_writes_where_writing_is_denied(trick: dict[str, Any], reading: RunningServer) -> None:
-    """Under a yes to every question, plainly and in a script of which nobody could tell what it writes: it is refused, or
-    it runs and what it wrote is not taken over."""
+    """Every question is answered yes, and the trick is tried as a command and in a script that nobody could judge: it
+    is refused, or it runs and its changes are not merged."""
     before = _tree(reading.workspace)
     called = reading.call("run_command", "allow", command=trick["script"], timeout=5)
     assert called.result["changed_files"] == []
@@ -153,8 +153,8 @@ REVIEWS = (
 
 @pytest.mark.usefixtures("sandbox")
 def test_THR_shell_what_a_running_command_wrote_waits_for_its_review(tmp_path: Path) -> None:
-    """THR-shell-held-writes-server: what is denied is denied before it runs; the rest runs, is shown as it was written,
-    and is forgotten after a no."""
+    """THR-shell-held-writes-server: a denied write is denied before the command runs; other changes are shown after it
+    ran, and dropped if the person says no."""
     with RunningServer(tmp_path, REVIEWS) as running:
         for command in ("echo x > no.txt", "echo x > a.py; echo y | tee no.txt", "echo x > .vscode/a"):
             denied = running.call("run_command", "allow", command=command)
@@ -181,7 +181,8 @@ LATER = (
 def test_THR_shell_a_word_known_only_when_it_runs_is_asked_about_by_a_running_server(
     command: str, server: RunningServer
 ) -> None:
-    """THR-shell-known-when-it-runs-server: it may become what a rule denies, and no rule that allows everything lets it."""
+    """THR-shell-known-when-it-runs-server: the word may become one that a rule denies, so that no rule can allow it
+    unasked."""
     (server.workspace / "a.py").write_text("as it was\n")
     called = server.call("run_command", "deny", command=command)
     assert called.code in {"denied", "approval_denied"}
@@ -200,11 +201,11 @@ RISKS = (
     )
     + "  - { name: writes, match: { syscall: fs.write }, action: allow }\n"
 )
-"""Rules that each name the risk they are about."""
+"""Three rules for commands, each of which matches one risk and is named after it."""
 
 
 def test_THR_shell_a_running_server_shows_the_risk_that_its_rules_see(tmp_path: Path) -> None:
-    """THR-shell-shown-risk-server: a question is labelled by the highest risk that any rule saw."""
+    """THR-shell-shown-risk-server: a question shows the highest risk that one of its rules matched."""
     labels = set[str]()
     with RunningServer(tmp_path, RISKS) as running:
         for command in (
@@ -239,7 +240,7 @@ HARMFUL = (
 
 @pytest.fixture(scope="module")
 def labelling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server that asks about each command, so that its label is seen."""
+    """A server that asks about each command, so that the test sees the risk in the question."""
     with RunningServer(tmp_path_factory.mktemp("labelling"), ASKS_FOR_RUNS) as running:
         yield running
 
@@ -249,7 +250,7 @@ def test_C19_a_running_server_labels_what_is_harmful_and_only_that_as_high(
     command: str, harmful: bool, labelling: RunningServer
 ) -> None:
     called = labelling.call("run_command", command=command)
-    if called.code == "denied":  # which is said without asking
+    if called.code == "denied":  # a deny is given without a question
         assert harmful
     else:
         (question,) = called.questions

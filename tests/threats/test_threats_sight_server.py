@@ -1,5 +1,5 @@
-"""Commands of a running server's that show what reading denies, or make a repository inside the repository, by every way
-that a shell has (SEC-02)."""
+"""Commands of a running server that try, in every way a shell has, to show what may not be read, or to make a
+repository inside the repository (SEC-02)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VAULT = '  - { name: vault, match: { syscall: fs.read, path_glob: ["vault/**", "
 
 @pytest.fixture(scope="module")
 def holding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server with denied files of several kinds: in a folder, behind links, packed, and one that git ignores."""
+    """A server with denied files of several kinds: in a folder, behind links, and one that git ignores."""
     folder = tmp_path_factory.mktemp("holding")
     shop = folder / "shop"
     for name in ("vault/deep/word", ".env", "sub/a.key", "seen.txt"):
@@ -51,7 +51,8 @@ LOOKS = {
 
 @pytest.mark.parametrize("way", LOOKS)
 def test_THR_shell_no_command_of_a_running_server_shows_what_reading_denies(way: str, holding: RunningServer) -> None:
-    """THR-shell-denied-reads-through-a-server: plainly, and in a script that nobody could judge; each really ran."""
+    """THR-shell-denied-reads-through-a-server: as a command, and in a script that nobody could judge and that really
+    ran."""
     (holding.workspace / "look.sh").write_text(f"cat seen.txt\n{LOOKS[way]}\n")
     for command in (LOOKS[way], "sh look.sh", "bash look.sh"):
         called = holding.call("run_command", "allow", command=command, timeout=20)
@@ -76,7 +77,7 @@ NESTED = {
 
 @pytest.fixture
 def within(tmp_path: Path) -> Iterator[RunningServer]:
-    """A server in a repository, with an archive that holds one more."""
+    """A server in a repository; an archive in it contains another repository."""
     shop = tmp_path / "shop"
     (shop / "sub").mkdir(parents=True)
     (shop / "sub" / "a.py").write_text("total = 0\n")
@@ -89,7 +90,7 @@ def within(tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def _repositories(shop: Path) -> dict[Path, bytes | None]:
-    """Every file that belongs to a repository, and every folder that git would take for one."""
+    """Returns every file of a repository, and every folder that git would take for one."""
     named = {path for path in shop.rglob("*") if ".git" in path.parts}
     bare = {path.parent for path in shop.rglob("HEAD") if (path.parent / "objects").is_dir()}
     return {path: path.read_bytes() if path.is_file() else None for path in named | bare}
@@ -97,7 +98,7 @@ def _repositories(shop: Path) -> dict[Path, bytes | None]:
 
 @pytest.mark.parametrize("way", NESTED)
 def test_THR_config_no_command_of_a_running_server_makes_a_repository(way: str, within: RunningServer) -> None:
-    """THR-config-nested-repository-by-commands: under a yes to every question, plainly and in a script."""
+    """THR-config-nested-repository-by-commands: every question is answered yes, as a command and in a script."""
     before = _repositories(within.workspace)
     (within.workspace / "make.sh").write_text(f"{NESTED[way]}\necho ended\n")
     for command in (*NESTED[way].split("; "), "sh make.sh"):

@@ -1,4 +1,4 @@
-"""Answers for good and for a session hold in the workspace they were given in (APP-05)."""
+"""An answer with scope `always` or `session` holds only in the workspace where it was given (APP-05)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ capabilities:
 
 
 async def write(bench: Bench, scope: str = "once") -> list[Any]:
-    """The questions that one write is asked with."""
+    """Writes a file, and returns the questions that were asked."""
     asker = Answering(scope=scope)
     await result(bench, "write_file", asker=asker, path="b.py", content=str(len(bench.events)))
     return asker.asked
@@ -27,14 +27,14 @@ async def write(bench: Bench, scope: str = "once") -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("sandbox")
 async def test_THR_approvals_always_in_one_project_runs_nothing_in_a_hostile_one(make_bench: Any) -> None:
-    """THR-approvals-always-workspace: the same command, the same folder, another project's `run.sh`."""
+    """THR-approvals-always-workspace: the same command in the same folder, but the `run.sh` is another project's."""
     mine: Bench = await make_bench(policy=ASKS, name="mine")
     hostile: Bench = await make_bench(name="hostile")
     for bench in (mine, hostile):
         (bench.workspace / "run.sh").write_text(f"echo {bench.workspace.name}\n")
     assert (await result(mine, "run_command", asker=Answering(scope="always"), command="sh run.sh")).ok
     assert (await result(mine, "run_command", asker=Answering("deny"), command="sh run.sh")).ok
-    for bench in (hostile, await make_bench(name="later")):  # one whose server ran before the answer, and one after
+    for bench in (hostile, await make_bench(name="later")):  # a server from before the answer, and one from after it
         asker = Answering("deny")
         answer = await result(bench, "run_command", asker=asker, command="sh run.sh")
         assert (len(asker.asked), answer.error.code) == (1, "approval_denied")
@@ -52,7 +52,7 @@ async def test_THR_approvals_everywhere_is_a_choice_of_its_own_and_said_so(make_
 
 
 async def test_THR_approvals_another_folder_at_the_same_path_is_asked_about(make_bench: Any) -> None:
-    """THR-approvals-always-swapped: the project is moved away, and something else is put in its place."""
+    """THR-approvals-always-swapped: the project is moved away, and another folder is put in its place."""
     mine: Bench = await make_bench(policy=ASKS, name="mine")
     assert len(await write(mine, "always")) == 1
     assert await write(mine) == []

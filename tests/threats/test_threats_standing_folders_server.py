@@ -1,5 +1,5 @@
-"""Answers for good and for a session, taken to another folder: by another server, by one server with several folders, and
-by a folder that takes a trusted one's place (APP-05)."""
+"""Answers with scope `always` or `session` do not count in another folder: in another server, in one server with
+several folders, and in a folder that took the place of a trusted one (APP-05)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CONTENTS = itertools.count()
 
 
 def write(server: RunningServer, answer: str = "deny", scope: str | None = None, folder: Path | None = None) -> Called:
-    """A write that differs each time, so that none is done already."""
+    """Writes a file with other content each time, so that each write is a change."""
     return server.call("write_file", answer, folder, scope, path="b.py", content=str(next(CONTENTS)))
 
 
 def is_asked(called: Called) -> bool:
-    """Whether it was asked about, and not done for the no; otherwise it was done, and nobody asked."""
+    """Returns whether the person was asked; asserts that an asked write was denied, and that any other one was done."""
     asked = [question["title"] for question in called.questions]
     assert (len(asked), called.code) in {(1, "approval_denied"), (0, None)}, called.result
     return bool(asked)
@@ -35,7 +35,7 @@ def is_asked(called: Called) -> bool:
 
 @pytest.mark.usefixtures("sandbox")
 def test_THR_approvals_always_in_one_project_lets_no_server_run_a_hostile_ones_file(tmp_path: Path) -> None:
-    """THR-approvals-always-workspace-server: the same words, the same place in the folder, another project's `run.sh`; a
+    """THR-approvals-always-workspace-server: the same command in the same place, but another project's `run.sh`; with a
     server that ran before the answer was given, one that starts after it, and one with both folders open."""
     for name in ("mine", "hostile"):
         (tmp_path / name).mkdir()
@@ -67,8 +67,8 @@ def test_THR_approvals_everywhere_is_the_one_answer_that_another_server_takes(tm
 
 
 def test_THR_approvals_a_folder_in_a_trusted_ones_place_has_none_of_its_answers(tmp_path: Path) -> None:
-    """THR-approvals-always-swapped-server: the project is moved away, and something else is put where it was, as a folder
-    and as a link."""
+    """THR-approvals-always-swapped-server: the project is moved away, and another folder, then a link, takes its
+    place."""
     with RunningServer(tmp_path, ASKS) as server:
         assert len(write(server, "allow", "always").questions) == 1
         assert not is_asked(write(server))
@@ -84,7 +84,7 @@ def test_THR_approvals_a_folder_in_a_trusted_ones_place_has_none_of_its_answers(
 
 
 def test_THR_approvals_a_no_for_good_holds_in_a_folder_that_took_the_place(tmp_path: Path) -> None:
-    """THR-approvals-deny-swapped-server: and asks in any other."""
+    """THR-approvals-deny-swapped-server: in any other folder the person is asked."""
     with RunningServer(tmp_path, ASKS) as server:
         assert len(write(server, "deny", "always").questions) == 1
     (tmp_path / "shop").rename(tmp_path / "moved")
@@ -95,8 +95,8 @@ def test_THR_approvals_a_no_for_good_holds_in_a_folder_that_took_the_place(tmp_p
 
 
 def test_THR_approvals_a_sessions_answer_stays_in_its_folder_of_several(tmp_path: Path) -> None:
-    """THR-approvals-session-workspace-server: one server, one session id, two folders; and a folder that was closed and
-    opened again has none."""
+    """THR-approvals-session-workspace-server: one server and one session id, but two folders; a folder that was closed
+    and opened again has no answers either."""
     with RunningServer(tmp_path, ASKS, names=("mine", "other")) as server:
         assert len(write(server, "allow", "session").questions) == 1
         assert not is_asked(write(server))

@@ -1,4 +1,4 @@
-"""Answers that stand in permissions.yaml, several questions of one turn, and a client that is lost, against a running
+"""Standing answers in permissions.yaml, several questions in one turn, and a client that disconnects, against a running
 server (APP-05)."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OVERRIDES = "overrides: [{tool: [write_file, run_command], answer: allow}]\n"
 
 
 def _permissions(folder: Path, text: str) -> Path:
-    """The person's permissions.yaml, before a server starts."""
+    """Writes the person's permissions.yaml, before a server starts."""
     file = folder / "config" / "permissions.yaml"
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
@@ -60,7 +60,8 @@ AGAINST = {
 
 @pytest.mark.parametrize("whose", AGAINST)
 def test_THR_approvals_nothing_in_permissions_yaml_beats_a_deny(whose: str, tmp_path: Path) -> None:
-    """THR-approvals-always-deny-file: whatever the file allows, by whatever key, nobody is even asked."""
+    """THR-approvals-always-deny-file: whatever permissions.yaml allows, with any key, the call is denied without a
+    question."""
     policy, permissions, what = AGAINST[whose]
     _permissions(tmp_path, permissions)
     with RunningServer(tmp_path, policy) as running:
@@ -69,13 +70,13 @@ def test_THR_approvals_nothing_in_permissions_yaml_beats_a_deny(whose: str, tmp_
         assert (called.code, called.questions) == ("denied", ())
         assert (running.workspace / "b.py").read_text() == "mine\n"
         other = running.call("write_file", path="c.py", content="x")
-        assert other.code in {None, "denied"}  # denied where the deny names the tool
+        assert other.code in {None, "denied"}  # denied only if the deny rule names the tool
         assert (other.code is None) is (SAYS.by_the_tool not in whose)
 
 
 @pytest.mark.parametrize("by", ["policy", "permissions"])
 def test_THR_approvals_an_always_given_to_a_running_server_yields_to_a_later_deny(by: str, tmp_path: Path) -> None:
-    """THR-approvals-always-deny-later: it is in permissions.yaml, it answers, and a deny of either file ends that."""
+    """THR-approvals-always-deny-later: the answer in permissions.yaml counts until either file gets a deny."""
     with RunningServer(tmp_path, ASKS) as running:
         for content in ("one", "two"):
             turn = running.client.run(content, own("write_file", path="b.py", content=content))
@@ -96,7 +97,7 @@ def test_THR_approvals_an_always_given_to_a_running_server_yields_to_a_later_den
 
 
 def test_THR_approvals_the_agent_gives_itself_no_standing_answer(tmp_path: Path) -> None:
-    """THR-approvals-always-self: permissions.yaml is the person's, also where it lies in the workspace."""
+    """THR-approvals-always-self: the agent cannot write permissions.yaml, even if the file lies in the workspace."""
     inside = tmp_path / "shop" / "conf"
     inside.mkdir(parents=True)
     (inside / "policy.yaml").write_text(ASKS.replace("require_review", "allow"))
@@ -109,7 +110,7 @@ def test_THR_approvals_the_agent_gives_itself_no_standing_answer(tmp_path: Path)
 
 
 def _answered(server: RunningServer, scope: str, path: str) -> tuple[Json, list[Json]]:
-    """The result of a write, and the questions before it; each is allowed with this scope."""
+    """Runs a write and allows each question with this scope; returns the result and the questions."""
     turn = server.client.run(
         f"{scope} {path} {next(NUMBERS)}", own("write_file", path=path, content=str(next(NUMBERS)))
     )
@@ -131,7 +132,7 @@ NEAR = ("src/c.py", "src/b.pyc", "b.py", "src/B.py", "src/b.py.txt", "src/b *.py
 
 @pytest.mark.parametrize("scope", ["session", "always"])
 def test_THR_approvals_a_standing_answer_of_a_running_server_is_what_was_shown(scope: str, tmp_path: Path) -> None:
-    """THR-approvals-session-exact-server, THR-approvals-always-exact-server: no other file is answered by it."""
+    """THR-approvals-session-exact-server, THR-approvals-always-exact-server: the answer covers no other file."""
     with RunningServer(tmp_path, ASKS) as running:
         _, (question,) = _answered(running, scope, "src/b.py")
         assert "src/b.py" in question[f"{scope}_rule"]
@@ -143,7 +144,7 @@ def test_THR_approvals_a_standing_answer_of_a_running_server_is_what_was_shown(s
 
 
 def test_THR_approvals_a_session_answer_of_a_running_server_yields_to_a_deny(tmp_path: Path) -> None:
-    """THR-approvals-session-deny-server: the policy is changed while it runs."""
+    """THR-approvals-session-deny-server: the policy changes while the server runs."""
     with RunningServer(tmp_path, ASKS) as running:
         assert len(_answered(running, "session", "b.py")[1]) == 1
         assert _answered(running, "session", "b.py")[1] == []
@@ -160,7 +161,7 @@ def test_THR_approvals_a_session_answer_of_a_running_server_yields_to_a_deny(tmp
 
 
 def _model(folder: Path, *steps: dict[str, Any]) -> dict[str, str]:
-    """The environment of a server whose model says this."""
+    """Returns the environment of a server whose model gives these steps."""
     (folder / "script.json").write_text(json.dumps(steps))
     return {"REMIT_MODEL": f"script:{folder / 'script.json'}"}
 
@@ -169,13 +170,13 @@ def _model(folder: Path, *steps: dict[str, Any]) -> dict[str, str]:
 def test_THR_approvals_a_no_to_one_call_of_a_models_turn_is_no_answer_to_the_others(
     refused: int, tmp_path: Path
 ) -> None:
-    """THR-approvals-one-rejection-of-a-turn: each is asked about by itself, and what was allowed is done."""
+    """THR-approvals-one-rejection-of-a-turn: each call has a question of its own, and the allowed ones are done."""
     writes = [call("write_file", path=f"{number}.py", content="x") for number in range(3)]
     model = _model(tmp_path, {"calls": [intent("CODE"), *writes]}, {"text": "done"})
     with RunningServer(tmp_path, ASKS, **model) as running:
         turn = running.client.run("1", {"type": "text", "text": "go"})
         for _ in writes:
-            # The calls of a turn run at once, so their questions come in any order.
+            # The calls of a turn run at the same time, so their questions come in any order.
             question = running.client.event("approval_required", "1")
             decision = "deny" if question["diffs"][0]["path"] == f"{refused}.py" else "allow"
             running.client.request(
@@ -192,8 +193,8 @@ def _records(folder: Path) -> list[Any]:
 
 
 def test_THR_approvals_a_client_lost_in_a_question_has_said_no_and_the_log_says_so(tmp_path: Path) -> None:
-    """THR-approvals-lost-client-recorded: of two questions at once; the next server finds nothing done, and the chain
-    whole."""
+    """THR-approvals-lost-client-recorded: two questions were open; nothing was done, and the next server finds a good
+    log."""
     with RunningServer(tmp_path, ASKS) as running:
         for number, part in enumerate(
             (own("write_file", path="lost.py", content="x"), own("run_command", command="touch lost.txt"))
@@ -212,7 +213,8 @@ def test_THR_approvals_a_client_lost_in_a_question_has_said_no_and_the_log_says_
 
 
 def test_THR_approvals_a_terminal_that_is_closed_in_a_question_has_said_no(tmp_path: Path) -> None:
-    """THR-approvals-lost-client-terminal: hung up, as when its window is closed; nothing is written, no process stays."""
+    """THR-approvals-lost-client-terminal: the terminal hangs up, as if its window were closed; nothing is written and
+    no process stays."""
     (tmp_path / "shop").mkdir()
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "policy.yaml").write_text(ASKS)

@@ -1,5 +1,5 @@
-"""The audit log of real runs: killed, starved, damaged and rewritten (FILE-04). Each attack is judged by
-`remit audit verify`, in a process of its own."""
+"""The audit log of real runs: killed, out of disk space, damaged and rewritten (FILE-04). Each test runs
+`remit audit verify` in a process of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ READ = ("run-tool", "read_file", '{"path": "a.py"}', "--intent", "READ_FILE", "-
 
 @pytest.fixture
 def used(remit: CommandLine) -> CommandLine:
-    """A read and a write."""
+    """`remit` after a read and a write."""
     assert remit(*READ).code == 0
     assert remit(*WRITE).code == 0
     return remit
@@ -60,7 +60,8 @@ def good(remit: CommandLine) -> bool:
 
 
 def test_THR_storage_kill_9_among_appends(remit: CommandLine) -> None:
-    """THR-storage-kill-append: 8 servers killed while calls stream in; what they said was written is there."""
+    """THR-storage-kill-append: 8 servers are killed while calls stream in; each write that a server reported is in the
+    log."""
     for number, delay in enumerate((0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3)):
         client = serve(remit)
         client.result(client.run(f"{number}-first", own("write_file", path=f"{number}.py", content="x")))
@@ -80,7 +81,7 @@ def _refused(done: Done) -> bool:
 
 
 def test_THR_storage_full_disk_stops_what_cannot_be_recorded(used: CommandLine, tmp_path: Path) -> None:
-    """THR-storage-full-disk: a log that may not grow any further, at every size from where it is."""
+    """THR-storage-full-disk: the files of the log may not grow beyond a limit, tried at several sizes."""
     (used.workspace / "new.py").unlink()
     used("audit", "checkpoint")
     wal = database(used).stat().st_size
@@ -109,7 +110,8 @@ def test_THR_storage_read_only_disk_stops_what_cannot_be_recorded(used: CommandL
 
 
 def test_THR_storage_torn_line_of_a_checkpoint(used: CommandLine) -> None:
-    """THR-storage-torn-line: a crash in the middle of writing it is noted, and the next one is whole again."""
+    """THR-storage-torn-line: a checkpoint's line that a crash cut short is noted, and the next checkpoint is written
+    whole."""
     (lines,) = (used.state / "data").rglob("*.jsonl")
     whole = lines.read_bytes()
     lines.write_bytes(whole + whole.splitlines()[-1][:40])
@@ -120,7 +122,7 @@ def test_THR_storage_torn_line_of_a_checkpoint(used: CommandLine) -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 100, 4_096, 5_000])
 def test_THR_storage_torn_database(length: int, used: CommandLine) -> None:
-    """THR-storage-corrupt-database: cut off anywhere, it is never taken for a whole log, and nothing runs unrecorded."""
+    """THR-storage-corrupt-database: a log that was cut anywhere never counts as whole, and no call runs unrecorded."""
     for name in ("-wal", "-shm"):
         database(used).with_name(database(used).name + name).unlink(missing_ok=True)
     os.truncate(database(used), length)
@@ -141,7 +143,7 @@ def test_THR_storage_rubbish_in_the_database(used: CommandLine) -> None:
 
 
 def test_OBS_04_a_damaged_page_is_found_at_the_next_start_and_the_next_log_says_so(used: CommandLine) -> None:
-    """OBS-04: the old file stays, byte for byte, and the new log's record has its digest."""
+    """OBS-04: the damaged file is kept byte for byte, and a record of the new log has its digest."""
     file = database(used)
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -160,7 +162,7 @@ def test_OBS_04_a_damaged_page_is_found_at_the_next_start_and_the_next_log_says_
 
 
 def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
-    """THR-storage-two-servers: they write at once, one is killed, and the chain is one."""
+    """THR-storage-two-servers: both write at the same time and one is killed; their records form one chain."""
     clients = [serve(remit), serve(remit)]
 
     def work(client: PipeClient, name: str) -> None:
@@ -184,7 +186,7 @@ def test_THR_storage_two_servers_on_one_workspace(remit: CommandLine) -> None:
 
 
 def test_THR_storage_clock_that_goes_back(used: CommandLine) -> None:
-    """THR-storage-clock-back: after records of the year 2100 the chain goes on and verifies, and nothing is deleted."""
+    """THR-storage-clock-back: after records of the year 2100 the log goes on and verifies, and nothing is deleted."""
     (lines,) = (used.state / "data").rglob("*.jsonl")
     vault = FileVault(used.state / "data" / "audit-key")
     notary = Notary(CheckpointFile(lines), vault, HeadFile(lines.with_suffix(".head")))
@@ -242,13 +244,13 @@ def test_THR_storage_a_rewritten_log_is_found(name: str, used: CommandLine) -> N
     assert not good(used)
     found = used("audit", "verify", "--json").json
     assert found["record"] is not None
-    # Going on does not make it good.
+    # Further records do not make the log good again.
     assert used(*READ).code == 0
     assert not good(used)
 
 
 def test_THR_storage_kill_between_intent_and_outcome_leaves_no_gap(remit: CommandLine) -> None:
-    """THR-storage-kill-call: a call whose process died is said to have ended unknown, once the log is opened again."""
+    """THR-storage-kill-call: the next start records that the outcome of a call is unknown if its process died."""
     client = serve(remit)
     client.run("1", own("run_command", command="sleep 30"))
     client.event("tool_call")

@@ -1,4 +1,4 @@
-"""Each threat of the table has tests that attack what it says they do, or says what is missing."""
+"""Each threat in the table has a test that attacks as the table says, or the table says what is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_threat_has_the_tests_that_the_table_names() -> None:
 
 
 def test_every_threat_is_tried_through_the_door_that_the_table_names() -> None:
-    """A test that never starts a server does not attack one, whatever it is called."""
+    """A test that starts no server does not attack one, whatever its name says."""
     wrong = [
         f"{threat.what}: nothing goes through `{threat.through}`"
         for threat in HELD
@@ -39,7 +39,8 @@ def test_a_threat_without_a_door_says_why() -> None:
 
 
 def test_no_attack_is_left_out_on_purpose() -> None:
-    """A skip for a missing program fails where none may be missing; a mark that always skips would never fail."""
+    """A test that is skipped for a missing program fails where all are required; one that is always skipped would never
+    fail."""
     assert [test.place for threat in HELD for test in _tries(threat) if test.skipped] == []
 
 
@@ -89,7 +90,7 @@ def test_a_name_that_no_test_bears_is_missed(tmp_path: Path) -> None:
     found = dict(found_in(tmp_path / "test_some.py"))
     assert set(found) == {"THR-a-b", "THR-c-d", "THR-e", "THR-f"}
     assert {name: test.skipped for name, test in found.items() if test.skipped} == {"THR-f": True}
-    assert found["THR-e"].doors == {"pure"}  # no fixture of that name starts anything here
+    assert found["THR-e"].doors == {"pure"}  # a fixture of this name starts nothing in this file
     assert found["THR-f"].doors == {"cli"}
 
 

@@ -1,4 +1,4 @@
-"""Into the person's home by way of their toolchains, which commands may read (BOX-02).
+"""Commands try to reach the person's home through the toolchains, which they may read (BOX-02).
 
 Each test runs real commands through the whole dispatcher, with a policy and a person that allow everything.
 """
@@ -74,7 +74,7 @@ async def test_THR_sandbox_of_the_home_toolchains_alone_are_read(bench: Bench, h
 
 @pytest.mark.slow
 async def test_THR_sandbox_a_virtual_environment_leads_to_no_file_of_the_home(bench: Bench, home: Path) -> None:
-    """By its settings, and by its interpreter's link, which a project brings along."""
+    """A project brings along the settings of the environment and the link to its interpreter."""
     programs = bench.workspace / ".venv" / "bin"
     programs.mkdir(parents=True)
     for name in (".ssh", ".cargo", "."):

@@ -1,4 +1,4 @@
-"""MOD-28: what a rule takes is done before a model of the smallest is asked, and is said to be done by a rule."""
+"""MOD-28: what a rule can do is done before one of the smallest models is asked, and is reported as done by a rule."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_MOD_28_what_no_rule_does_the_model_is_asked(remit: CommandLine, sentenc
 
 
 def test_MOD_28_a_model_goes_on_with_what_a_rule_found(remit: CommandLine) -> None:
-    """The file is longer than a rule reads: the read is not lost, and the model answers."""
+    """The file is longer than a rule reads: the read is kept, and the model answers."""
     asked: list[bytes] = []
     with small_server(ANSWER, trial=False, asked=asked) as reference:
         done = ask(remit, reference, "add the line 'end' at the end of long.txt")
@@ -97,7 +97,7 @@ def test_MOD_28_a_model_goes_on_with_what_a_rule_found(remit: CommandLine) -> No
 
 
 def test_MOD_28_a_person_is_shown_more_than_the_models_window_holds(remit: CommandLine) -> None:
-    """The model that is asked next is sent what fits."""
+    """The next request to the model contains only what fits."""
     text = "".join(f"value_{n} = {n}\n" for n in range(200))
     (remit.workspace / "values.py").write_text(text)
     asked: list[bytes] = []
@@ -150,7 +150,7 @@ def test_MOD_28_help_is_of_rules_and_the_model(remit: CommandLine) -> None:
 
 
 def test_MOD_28_the_next_message_may_follow_a_rules_turn(remit: CommandLine) -> None:
-    """A model that was never offered a tool meets calls of it in its conversation."""
+    """The conversation contains calls, though the model was never offered a tool."""
     asked: list[bytes] = []
     with small_server(ANSWER, ANSWER, trial=False, asked=asked) as reference:
         first = ask(remit, reference, "git status")

@@ -1,4 +1,4 @@
-"""AGT-09: a long conversation is condensed; what has to survive does, byte for byte."""
+"""AGT-09: a long conversation is condensed; what must survive stays byte for byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATHS = st.sampled_from(["src/a.py", "b.ts", "docs/ü.md"])
 
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
-    """One request and its steps: each a few calls with their results, the last one a text."""
+    """Draws one request and its steps: each has a few calls with their results, and the last one is a text."""
     messages: list[Message] = [UserMessage(draw(TEXTS))]
     for step in range(draw(st.integers(0, 3))):
         tools = draw(st.lists(st.sampled_from(["read_file", "edit_file", "run_tests"]), min_size=1, max_size=3))
@@ -105,7 +105,7 @@ def test_AGT_09_changed_files_results_and_refusals_are_read_off_the_calls() -> N
 
 @given(st.integers(200, 3_000), st.integers(0, 1_000), st.integers(0, 4_000))
 def test_AGT_09_the_results_of_the_step_that_is_worked_on_are_not_cut_while_there_is_room(prefix, recent, newest):
-    """A model that found its file cut would read it again, and again."""
+    """A model that gets only a part of its file would read the file again and again."""
     step = [
         AssistantMessage("", (ProposedCall("1", "read_file", {"path": "a.py"}),)),
         ToolMessage("1", "read_file", "x" * max(newest - 200, 0)),

@@ -1,4 +1,4 @@
-"""MOD-20: a text of the examples that nothing in the conversation names is no argument."""
+"""MOD-20: a text of the prompt's examples is refused as an argument, unless the conversation names it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AGT-14: a turn that changed something ends when the editor shows no new error, or the model was told twice."""
+"""AGT-14: a turn with changes ends when the editor shows no new error, or after the model was told twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MENDS = {"calls": [intent("WRITE_FILE"), call("write_file", path="a.py", content
 
 @dataclass
 class Editor:
-    """Says of each query what it is told to: the last answer again and again."""
+    """Gives its answers in order, and the last one again and again."""
 
     answers: list[Answer | Unavailable]
     root: Any = None
@@ -124,7 +124,7 @@ async def test_AGT_14_a_turn_that_changed_nothing_asks_nothing_at_its_end(make_b
 
 
 async def test_THR_reading_an_error_in_a_file_that_may_not_be_read_is_not_told(make_bench: Any, tmp_path: Any) -> None:
-    """THR-exit-check: an editor knows of every file."""
+    """THR-exit-check: the editor knows errors in every file, also in hidden ones."""
     (tmp_path / "shop").mkdir(exist_ok=True)
     secret = tmp_path / "shop" / ".env"
     secret.write_text("KEY=hush\n")

@@ -1,4 +1,4 @@
-"""What a session declared stays byte for byte: condensed, and taken up again (INT-07)."""
+"""A session's declared intents stay byte for byte, also when the session is condensed or resumed (INT-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AGT-09: a conversation of 200 turns over a real model with a small window never ends for lack of room."""
+"""AGT-09: a conversation of 200 turns with a real model of a small window never ends because the window is full."""
 
 from __future__ import annotations
 

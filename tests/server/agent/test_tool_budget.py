@@ -1,4 +1,4 @@
-"""AGT-11: what a model is told of the tools fits its window, and says everything once."""
+"""AGT-11: the description of the tools fits the model's window, and says everything once."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def test_MOD_20_arguments_are_told_in_no_notation_that_looks_like_their_values()
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("tokenizers") is None, reason="needs the mlx extra")
 def test_AGT_11_with_4096_tokens_the_prompt_leaves_room() -> None:
-    """Counted by a tokenizer of 16,000 tokens, a tenth of what most models have: with theirs it is less."""
+    """Counted with a vocabulary of 16,000 tokens, a tenth of what most models have; with theirs there are fewer
+    tokens."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     from remit_server.models.local.host.prompts import renderer

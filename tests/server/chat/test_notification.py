@@ -1,4 +1,4 @@
-"""When the desktop tells the person that the chat needs them (CLI-10)."""
+"""When a desktop notification tells the person that the chat needs them (CLI-10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the commands of a chat tell is so: where messages go, which tokens were used, which words count (AGT-15, CLI-09)."""
+"""What a chat's commands print is true: where messages go, which tokens were used, which words count (AGT-15,
+CLI-09)."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ HOSTS = {
     "anthropic:claude": "api.anthropic.com",
     "google:gemini": "generativelanguage.googleapis.com",
 }
-"""The models that a session switches to, and the host that its messages leave this machine for."""
+"""Models to which a session switches, and the host to which its messages leave this machine, if any."""
 
 
 async def told_by_status(chat: Chat) -> str:
@@ -73,13 +74,13 @@ STEPS: dict[str, tuple[str, tuple[Said, ...]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 async def test_AGT_15_the_tokens_that_are_told_are_those_of_the_wire(make_bench: Any, step: str) -> None:
-    """Each request counts once, and the window holds the longest of them."""
+    """Each request counts once, and the context is the longest of them."""
     bench: Bench = await make_bench()
     reference, answers = STEPS[step]
     with chat_server(*answers, owner="vllm") as server:
         result = await bench.ask("what does a.py do?", model=reference.format(server.url))
     assert (result.status, len(server.requests)) == ("completed", len(answers)), result
-    prompt, answer = 11, 3  # what it counts of each
+    prompt, answer = 11, 3  # the fake server reports these for each request
     assert result.usage.prompt_tokens == prompt * len(answers)
     assert result.usage.completion_tokens == answer * len(answers)
     (used,) = bench.of("usage")

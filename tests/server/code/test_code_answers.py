@@ -1,4 +1,4 @@
-"""What is said about code, parsed and shown: never more than fits, never a file that may not be read (TOOL-07)."""
+"""Answers about code are parsed and shown: never more than fits, never a file that may not be read (TOOL-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code tools where no editor answers: a language server in the real sandbox, else tree-sitter (TOOL-07)."""
+"""The code tools without an editor: a language server in the real sandbox answers, otherwise tree-sitter (TOOL-07)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_a_real_language_server_answers_in_the_sandbox(make_bench: Any) ->
     assert "no problems in cart.py" in (await asked(bench, "get_diagnostics", path="cart.py")).output
     everywhere = await asked(bench, "get_diagnostics")
     assert "1 problem in the workspace" in everywhere.output
-    assert "it looked at 4 of 4 python files" in everywhere.output  # but for the private one
+    assert "it looked at 4 of 4 python files" in everywhere.output  # all but the private one
 
 
 @needs_sandbox

@@ -1,4 +1,4 @@
-"""Edits of types alone, told from all others by syntax trees (FLW-09)."""
+"""Syntax trees tell edits that change only types from all other edits (FLW-09)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A person's own rules on the command line: explained, checked, in the doctor's page, and in a call's way (EXT-01)."""
+"""A person's own rules on the command line: explained, checked, in the doctor's page, and applied to a call
+(EXT-01)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def rule(action):
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A person's configuration with one rule that is a program, and an empty policy."""
+    """A person's configuration with an empty policy and one rule that is a program."""
     need_sandbox()
     folder = tmp_path / "config"
     (folder / "rules").mkdir(parents=True)
@@ -51,7 +52,7 @@ def test_policy_explain_asks_them_and_names_their_line(config: Path, capsys: pyt
         }
     ]
     assert main(["policy", "explain", "--action", '{"syscall": "fs.write", "path": "a.txt"}']) == 0
-    # A file that is tried out stands alone.
+    # A policy file that is only tried out is used without the person's rules.
     tried = ["--policy", str(config / "policy.yaml")]
     assert main(["policy", "explain", *tried, "--action", '{"syscall": "fs.write", "path": "a.txt"}']) == 3
 

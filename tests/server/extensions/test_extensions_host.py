@@ -1,4 +1,4 @@
-"""The process of a person's own rules: bounded, started again, never trusted (EXT-01)."""
+"""The process of a person's own rules is limited, restarted, and never trusted (EXT-01)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Running = Callable[..., tuple[ExtensionHost, Policy]]
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    """Makes the host of some rules, and a policy that allows everything but for them."""
+    """Returns a function that starts the host of some rules, with a policy that otherwise allows everything."""
     need_sandbox()
     hosts: list[ExtensionHost] = []
 
@@ -53,7 +53,7 @@ def about(policy: Policy, path: str) -> Decision:
 
 
 def below(pid: int) -> list[int]:
-    """The processes that come from this one."""
+    """Returns the processes that descend from this one."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -70,7 +70,7 @@ def below(pid: int) -> list[int]:
 
 
 def programs() -> list[int]:
-    """The sandboxed processes of this one, and what holds them."""
+    """Returns the processes of this one's sandboxed rules, including those that hold the sandbox."""
     found = []
     for pid in below(os.getpid()):
         try:
@@ -109,7 +109,7 @@ def test_a_rule_that_takes_too_long_denies_and_the_next_call_is_answered(running
     until(lambda: about(policy, "fine").allowed)
 
 
-# What a rule does, and what is said of it.
+# What a rule does, and the words of its deny.
 HOSTILE = {
     "exits": ("os._exit(3)", "it ended"),
     "kills itself": ("os.kill(os.getpid(), 9); os._exit(9)", "it ended"),
@@ -227,10 +227,10 @@ def test_a_process_that_was_killed_between_two_calls_is_started_again(running: R
     assert about(policy, "a").allowed
     before = programs()
     for pid in before:
-        with contextlib.suppress(ProcessLookupError):  # killed with the one before it
+        with contextlib.suppress(ProcessLookupError):  # it died with the process before it
             os.kill(pid, signal.SIGKILL)
     until(lambda: not set(before) & set(programs()))
-    # In the moment in which it dies a question is refused: it may have been the question that killed it.
+    # A question that is asked while the process dies is refused, because it may have been what killed the process.
     until(lambda: about(policy, "a").allowed)
     assert programs()
 

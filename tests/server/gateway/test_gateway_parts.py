@@ -1,4 +1,4 @@
-"""The gateway's pure parts: lines, sessions, what is told to the model; and on a scripted model, what fails."""
+"""The pure parts of the gateway: lines, sessions, the text for the model; and its failures with a scripted model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_lines_are_the_same_however_the_bytes_arrive(lines: list[bytes], data: s
         found += buffer.feed(stream[:cut])
         stream = stream[cut:]
     found += buffer.finish()
-    # One byte of the limit may be the carriage return of the line's end.
+    # One byte of the limit may be the carriage return at the line's end.
     assert [line for line, given_ in zip(found, [*lines, b"last"], strict=True) if line not in {given_, None}] == []
     assert all(
         (line is None) == (len(given_) > 8) for line, given_ in zip(found, lines, strict=False) if len(given_) != 8
@@ -59,7 +59,8 @@ def test_lines_are_the_same_however_the_bytes_arrive(lines: list[bytes], data: s
 
 @given(st.floats(0.001, 1e6), st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1e5)), max_size=30))
 def test_sessions_are_idle_after_their_time_only(timeout: float, uses: list[tuple[int, float]]) -> None:
-    """Beside a dictionary of last uses: idle is what nobody used for longer, and no message of it is under way."""
+    """Compared with a dictionary of last uses: a session is idle if nobody used it for longer and none of its messages
+    runs."""
     sessions, used, now = Sessions(), dict[str, float](), 0.0
     for number, later in uses:
         now += later
@@ -227,7 +228,7 @@ async def test_the_log_says_what_was_forgotten(caplog: pytest.LogCaptureFixture)
 
 
 async def answers(provider: ScriptedProvider, *requests: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a gateway on a script answers; `S` stands for the session, which is opened first."""
+    """Returns what a gateway with a script answers; `S` stands for a session, which is opened first."""
     written: list[bytes] = []
 
     async def write(data: bytes) -> None:
@@ -280,7 +281,7 @@ async def test_a_request_with_an_id_does_not_wait_for_others() -> None:
 
 
 async def test_shutdown_answers_what_it_stops() -> None:
-    """Messages with an id that still run are ended, and each has its one response, before that of `shutdown`."""
+    """Running messages with an id are stopped, and each gets its one response before that of `shutdown`."""
     provider = ScriptedProvider([ScriptedStep(hang=True)])
     stopped = "execution_failed: the gateway was shut down"
     assert await answers(provider, message(request_id=1), {"command": "shutdown"}, message()) == [
@@ -308,7 +309,7 @@ def test_why_a_model_is_not_available(tmp_path: Path) -> None:
 
 @pytest.mark.model
 def test_a_model_of_the_hub_is_looked_for_where_pull_puts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gateway looked for a folder `org/name` below its own."""
+    """The gateway once looked for a folder `org/name` below its own."""
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     why = str(unavailable_because("org/name"))
     assert why.startswith("the model is not downloaded: it was not pulled; run `remit model pull org/name`")

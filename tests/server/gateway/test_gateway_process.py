@@ -1,4 +1,4 @@
-"""The gateway as a process: how it ends, what it survives, and what goes beyond the seed (GW-01)."""
+"""The gateway as a process: how it ends, what it survives, and what it offers beyond the seed (GW-01)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def message(session: str, wanted: Any = "text", **more: Any) -> dict[str, Any]:
 
 
 def generating(gateway: GatewayProcess) -> str:
-    """Bring it to where it generates an answer that will not end soon."""
+    """Lets the gateway generate an answer that does not end soon; returns the session."""
     session = gateway.open()
     gateway.send(message(session, ENDLESS, stream=True))
     assert "delta" in gateway.answer()
@@ -52,7 +52,7 @@ def test_the_end_of_input_answers_what_came_before_it_and_ends_with_0() -> None:
     with GatewayProcess("--model", kept_model(), "--max-tokens", "8") as gateway:
         session = gateway.open()
         gateway.send(message(session), message(session, "string_list"))
-        gateway.send_bytes(b'{"command":"check-availability"}')  # the last line without its end
+        gateway.send_bytes(b'{"command":"check-availability"}')  # the last line has no line end
         gateway.end_input()
         text, items, available = gateway.rest()
         assert isinstance(text["result"], str)
@@ -141,7 +141,7 @@ def test_messages_with_ids_of_different_sessions_are_all_answered(gateway: Gatew
 
 
 def test_a_full_context_loses_its_oldest_turns_and_never_fails(narrow: GatewayProcess) -> None:
-    """Each message fits by itself; together they are many times what the model can read."""
+    """Each message fits by itself, but all together are many times what the model can read."""
     session = narrow.open(instructions="be brief")
     remembered = []
     for number in range(40):
@@ -166,7 +166,7 @@ def test_a_huge_line_is_an_error_and_the_next_line_works(gateway: GatewayProcess
 
 
 def test_a_client_that_does_not_read_is_not_heard_either_and_misses_nothing() -> None:
-    """More answers than all buffers hold: the gateway stops reading, and goes on when it is read again."""
+    """There are more answers than all buffers hold: the gateway stops reading until its answers are read."""
     with GatewayProcess("--model", kept_model(), reads=False) as gateway:
         count, line = 20_000, b'{"command":"no-such-command","request_id":"%b"}\n' % (b"r" * 100)
         writing = gateway.in_thread(lambda: gateway.send_bytes(line * count))
@@ -191,7 +191,7 @@ def test_a_signal_ends_it_also_where_nobody_reads() -> None:
 
 
 def test_a_client_that_never_reads_the_log_is_served_all_the_same() -> None:
-    """More than the pipe of standard error holds; the rest of the log is dropped, and a signal is heard."""
+    """More log than the pipe of standard error holds; the rest is dropped, and a signal still works."""
     with GatewayProcess("--model", kept_model(), reads_log=False) as gateway:
         for _ in range(30):
             gateway.send(*[message("x" * 200)] * 40)

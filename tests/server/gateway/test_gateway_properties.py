@@ -1,7 +1,7 @@
-"""The 25 correctness properties of the gateway (GW-01), each against the real process and a real model.
+"""The 25 correctness properties of the gateway (GW-01), each tested with the real process and a real model.
 
-Where a property is about what the model sees, the model has random weights and a template that shows it everything: the
-tokens that the log counts are then those of the seed's prompt, to the token.
+If a property is about what the model sees, the model has random weights and a template that shows it everything, so
+that the token count in the log is exactly that of the seed's prompt.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def is_list(answer: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Step:
-    """A line, and the answer that it alone gets, by name."""
+    """A line, and the name of the answer that it gets if it is sent alone."""
 
     line: bytes
     gets: str
@@ -81,7 +81,7 @@ def request(gets: str, **fields: Any) -> Step:
 
 
 def steps(session: str) -> st.SearchStrategy[Step]:
-    """Lines of every kind; the model is asked by few of them."""
+    """Lines of every kind, of which few ask the model."""
     valid = st.one_of(
         st.builds(lambda text: request("opened", command="open-session", instructions=text), words),
         st.just(request("available", command="check-availability")),
@@ -114,7 +114,7 @@ def is_json(line: bytes) -> bool:
 
 
 def alive(gateway: GatewayProcess) -> None:
-    """A valid request gets the next answer: nothing is left over, and the server works."""
+    """Asserts that a valid request gets the next answer, so that no answer is left over and the server works."""
     assert gateway.ask({"command": "check-availability"}) == {"ok": True, "available": True}
     assert gateway.quiet()
 
@@ -138,7 +138,7 @@ def test_IK_01_one_response_per_request(gateway: GatewayProcess, session: str, d
 def test_IK_02_responses_come_in_the_order_of_requests(
     gateway: GatewayProcess, session: str, data: st.DataObject
 ) -> None:
-    """Sent in one write; what each request gets is its marker."""
+    """The requests are sent in one write, and each answer is recognised by its request's marker."""
     sent = data.draw(st.lists(steps(session), min_size=2, max_size=6))
     gateway.send_bytes(b"".join(step.line + b"\n" for step in sent))
     for step in sent:
@@ -149,7 +149,7 @@ def test_IK_02_responses_come_in_the_order_of_requests(
 @given(data=st.data())
 @HUNDRED
 def test_IK_03_every_response_is_one_line_of_json(gateway: GatewayProcess, session: str, data: st.DataObject) -> None:
-    """`strict_json` looks at each line of standard output; whatever else came there would fail it."""
+    """`strict_json` checks each line of standard output, and fails on anything else."""
     garbage = st.binary(min_size=1, max_size=200).map(lambda b: Step(b.replace(b"\n", b"?") + b"!", "invalid_json"))
     sent = data.draw(st.lists(st.one_of(garbage, steps(session)), min_size=1, max_size=4))
     gateway.send_bytes(b"".join(step.line + b"\n" for step in sent))
@@ -169,7 +169,7 @@ valid_lines = st.recursive(
 
 @st.composite
 def invalid_json(draw: st.DrawFn) -> bytes:
-    """Valid lines cut off, with a byte more or another byte, and bytes of any kind."""
+    """Draws valid lines that are cut off or have a byte added or changed, and random bytes."""
     line = draw(valid_lines)
     place = draw(st.integers(0, len(line) - 1))
     byte = draw(st.binary(min_size=1, max_size=1))
@@ -213,7 +213,7 @@ SEEN: set[str] = set()
 @given(count=st.integers(1, 5))
 @HUNDRED
 def test_IK_07_session_ids_are_unique(gateway: GatewayProcess, count: int) -> None:
-    """Over all examples, and also after sessions were closed."""
+    """In all examples together, and also after sessions were closed."""
     gateway.send(*[{"command": "open-session"}] * count)
     new = [gateway.answer()["session_id"] for _ in range(count)]
     assert len({*SEEN, *new}) == len(SEEN) + count
@@ -227,7 +227,7 @@ def test_IK_07_session_ids_are_unique(gateway: GatewayProcess, count: int) -> No
 def test_IK_08_sessions_are_independent(
     reader: GatewayProcess, first: list[str], second: list[str], data: st.DataObject
 ) -> None:
-    """What a session answers beside another one is what it answers alone, also after the other was closed."""
+    """A session gives the same answers beside another one as alone, also after the other one was closed."""
     alone = _conversation(reader, first)
     one, other = reader.open(), reader.open()
     beside = []
@@ -271,7 +271,7 @@ def test_IK_10_a_closed_session_is_not_found(gateway: GatewayProcess, content: s
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[GatewayProcess]:
-    """Closes sessions as soon as they are idle for a moment."""
+    """A gateway that closes sessions as soon as they are idle for a moment."""
     with GatewayProcess("--model", kept_model(), "--idle-timeout", "0.03", "--idle-check", "0.01") as process:
         yield process
 
@@ -279,7 +279,7 @@ def hasty() -> Iterator[GatewayProcess]:
 @given(count=st.integers(1, 4), wanted=formats)
 @HUNDRED
 def test_IK_11_idle_sessions_are_closed(hasty: GatewayProcess, count: int, wanted: str) -> None:
-    """With a shorter time. That none is closed before its time is in test_sessions_are_idle_after_their_time_only."""
+    """With a short time-out; test_sessions_are_idle_after_their_time_only tests that none is closed too early."""
     hasty.send(*[{"command": "open-session"}] * count)
     for session in [hasty.answer()["session_id"] for _ in range(count)]:
         hasty.logged(f"Warning: Session {session} idle timeout")
@@ -301,7 +301,7 @@ REQUIRED = ("session_id", "prompt", "content", "output_format")
 def test_IK_13_each_field_of_a_message_is_required(
     gateway: GatewayProcess, session: str, missing: set[str], null: bool, content: str
 ) -> None:
-    """Of several missing fields the first is named."""
+    """If several fields are missing, the first one is named."""
     sent = {name: value for name, value in message(session, "say", content).items() if name not in missing}
     expected = next(name for name in REQUIRED if name in missing)
     assert gateway.ask({**sent, **(dict.fromkeys(missing) if null else {})}) == error(f"{expected}_required")
@@ -310,7 +310,7 @@ def test_IK_13_each_field_of_a_message_is_required(
 @given(prompt=words, content=words)
 @HUNDRED
 def test_IK_14_the_result_has_the_structure_of_its_format(gateway: GatewayProcess, prompt: str, content: str) -> None:
-    """Held by constrained decoding, and also where the token limit cuts the answer off, as it does here."""
+    """Constrained decoding ensures it, even if the token limit cuts the answer off, as here."""
     session = gateway.open()
     assert is_text(gateway.ask(message(session, prompt, content, "text")))
     assert is_list(gateway.ask(message(session, prompt, content, "string_list")))
@@ -329,14 +329,14 @@ def tokenizer() -> Tokenizer:
 
 
 def prompt_tokens(prompt: str, content: str) -> int:
-    """Tokens of the first message of a session, put together as the seed says (GW-01)."""
+    """Returns the number of tokens of a session's first message, assembled as the seed says (GW-01)."""
     told = f"{prompt}\n\nContent:\n{content}"
     text = f"<|user|>You are a helpful assistant.<|end|><|user|>{told}<|end|><|assistant|>"
     return len(tokenizer().encode(text, add_special_tokens=False).ids)
 
 
 def seen(reader: GatewayProcess, prompt: str, content: str) -> tuple[dict[str, Any], int]:
-    """The answer to a session's first message, and how many tokens the model was shown."""
+    """Returns the answer to a session's first message, and the number of tokens that the model got."""
     session = reader.open()
     answer = reader.ask(message(session, prompt, content))
     found = reader.logged(rf"Message processed: session={session}.* prompt_tokens=(\d+)")
@@ -346,7 +346,7 @@ def seen(reader: GatewayProcess, prompt: str, content: str) -> tuple[dict[str, A
 
 @st.composite
 def long_content(draw: st.DrawFn, characters: int) -> str:
-    """So many characters, of one byte and of more, none of them the same all along."""
+    """Draws a text of this length, with characters of one and of more bytes."""
     piece = draw(st.text("abc defgé漢😀\n", min_size=5, max_size=30))
     return (piece * (characters // len(piece) + 1))[:characters]
 
@@ -356,7 +356,7 @@ def long_content(draw: st.DrawFn, characters: int) -> str:
 def test_IK_16_content_is_cut_at_ten_thousand_characters(
     reader: GatewayProcess, content: str, extra: str, prompt: str
 ) -> None:
-    """The tokens that the model was shown are those of the first 10,000 characters, and so is its answer."""
+    """The model gets exactly the tokens of the first 10,000 characters, and its answer is the same as for them."""
     answer, tokens = seen(reader, prompt, content + "漢" + extra)
     assert tokens == prompt_tokens(prompt, content)
     assert tokens < prompt_tokens(prompt, content + "漢" + extra)
@@ -366,7 +366,7 @@ def test_IK_16_content_is_cut_at_ten_thousand_characters(
 @given(prompt=plain, content=plain)
 @HUNDRED
 def test_IK_17_the_model_is_shown_prompt_and_content(reader: GatewayProcess, prompt: str, content: str) -> None:
-    """To the token: the prompt, an empty line, `Content:` and the content, after the session's instructions."""
+    """Token for token: the session's instructions, the prompt, an empty line, `Content:` and the content."""
     answer, tokens = seen(reader, prompt, content)
     assert is_text(answer)
     assert tokens == prompt_tokens(prompt, content)
@@ -387,7 +387,7 @@ def test_IK_18_every_error_has_the_same_structure(gateway: GatewayProcess, sessi
 def test_IK_19_a_session_survives_an_error_in_it(
     narrow: GatewayProcess, content: str, length: int, first: bool
 ) -> None:
-    """A local model has no guardrail; the error in execution is a message longer than the model can read."""
+    """A local model has no guardrail, so the error is a message that is longer than the model can read."""
     session = narrow.open()
     if first:
         assert is_text(narrow.ask(message(session, "say", content)))
@@ -400,7 +400,7 @@ def test_IK_19_a_session_survives_an_error_in_it(
 
 @pytest.fixture(scope="module")
 def drop_in() -> Iterator[GatewayProcess]:
-    """With the seed's own prefix."""
+    """A gateway with the seed's own log prefix."""
     with GatewayProcess("--model", kept_model(), "--max-tokens", "8", "--log-prefix", PREFIX) as process:
         yield process
 
@@ -408,7 +408,7 @@ def drop_in() -> Iterator[GatewayProcess]:
 @given(data=st.data())
 @HUNDRED
 def test_IK_20_errors_are_logged_with_the_prefix(drop_in: GatewayProcess, data: st.DataObject) -> None:
-    """Whatever a client sends, also line ends within JSON strings, each line of the log begins with the prefix."""
+    """Each line of the log begins with the prefix, even if a client sends line ends in JSON strings."""
     forged = st.just(request("session_not_found", **message("x\n[forged] line\r\u2028\u0085 y")))
     step = data.draw(wrong(NOWHERE).filter(lambda s: s.gets != "unknown_output_format") | forged)
     since = len(drop_in.log)
@@ -464,7 +464,7 @@ def test_IK_24_an_empty_content_is_rejected(
 def test_IK_25_ten_thousand_characters_are_not_cut(
     reader: GatewayProcess, content: str, last: str, prompt: str
 ) -> None:
-    """The last character reaches the model: it is shown the tokens of all 10,000, which are more than those of 9,999."""
+    """The last character reaches the model: it gets the tokens of all 10,000, which are more than those of 9,999."""
     answer, tokens = seen(reader, prompt, content + last)
     assert is_text(answer)
     assert tokens == prompt_tokens(prompt, content + last)

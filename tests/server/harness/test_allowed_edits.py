@@ -1,4 +1,4 @@
-"""Edits of a session run without a question once the person said so, and nothing else does (APP-15)."""
+"""After the person has allowed it, the edits of a session run without a question, and nothing else does (APP-15)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write(path: str) -> dict[str, Any]:
 
 
 class ForEdits(Answering):
-    """Allows every edit where that is on offer, else once."""
+    """Allows all edits of the session if that scope is offered, otherwise once."""
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         self.scope = "edits" if "edits" in question.scopes else "once"
@@ -35,7 +35,7 @@ def chat_of(bench: Any) -> Chat:
 
 
 def decided(bench: Any) -> list[tuple[str, str]]:
-    """Who answered each question of the audit log, and for how long."""
+    """Returns who answered each question in the audit log, and with which scope."""
     kept = [record.event for record in bench.audit() if record.event.kind is AuditKind.APPROVAL_RESOLVED]
     return [(event.metadata["by"], event.metadata["scope"]) for event in kept]
 

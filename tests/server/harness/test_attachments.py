@@ -1,4 +1,4 @@
-"""AGT-12: what a person attaches, and a project's AGENTS.md, reaches the model as data, through policy."""
+"""AGT-12: what a person attaches, and a project's AGENTS.md, reaches the model as data, if policy allows it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ capabilities:
 
 
 def asked(traffic: Path) -> list[str]:
-    """The person's messages as the model was sent them, the newest request's."""
+    """Returns the person's messages in the newest request to the model."""
     lines = [json.loads(line) for line in traffic.read_text().splitlines()]
     (*_, last) = (line["request"] for line in lines if line["kind"] == "request")
     return [message["text"] for message in last["messages"] if message["role"] == "user"]
@@ -97,7 +97,7 @@ async def test_AGT_12_instructions_that_policy_hides_are_not_read(make_bench: An
 
 
 async def test_THR_project_instructions_loosen_nothing(make_bench: Any, tmp_path: Path) -> None:
-    """THR-config-instructions: a file of the project that says otherwise changes neither the gate nor policy."""
+    """THR-config-instructions: a project's file with other instructions changes neither the gate nor policy."""
     steps = [
         {"calls": [call("write_file", path="b.txt", content="x")]},
         {"calls": [intent("CODE"), call("write_file", path="hidden/b.txt", content="x")]},

@@ -1,4 +1,4 @@
-"""Processes in the background: real programs in the real sandbox, by a scripted model (BG-01)."""
+"""Background processes: real programs in the real sandbox, started by a scripted model (BG-01)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHOWN: tuple[Callable[[ApprovalRequired], Iterable[str]], ...] = (
     lambda asked: [question_text(asked)],
     lambda asked: [describe(asked)],
 )
-"""How a question is told in a terminal, as text alone, and by ACP."""
+"""How a question is shown in a terminal, as plain text, and by ACP."""
 SERVES = "python3 -m http.server 8123"
 ASKS = "curl -s http://127.0.0.1:8123/a.py"
 
@@ -51,7 +51,7 @@ def near(command: str, process: str = "p1") -> dict[str, Any]:
 
 
 async def played(make_bench: Any, *calls: dict[str, Any], prepare: Callable[[Path], Any] = lambda _: None) -> Bench:
-    """A bench whose model has made these calls, one a step, each question answered by a yes."""
+    """Runs a turn whose model makes these calls, one per step, with each question allowed; returns the bench."""
     need_sandbox()
     bench: Bench = await make_bench(*(execute(each) for each in calls), {"text": "done"})
     prepare(bench.workspace)
@@ -64,7 +64,7 @@ def results(bench: Bench) -> list[Any]:
 
 
 async def gone(sought: bytes) -> None:
-    """Waits until no process of this machine has these words in its command line."""
+    """Waits until no process of this machine has this text in its command line."""
     while await asyncio.to_thread(_runs, sought):
         await asyncio.sleep(0.05)
 
@@ -161,7 +161,7 @@ async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(make_bench: A
     tries = "echo x > new.txt; echo y >> a.py; rm a.py; cat cache/old; echo z > cache/new; cat cache/new; sleep 60"
     bench = await played(make_bench, start(tries, scratch=["cache"], until="z"), prepare=prepare)
     (began,) = results(bench)
-    refused = ("Read-only file system", "Permission denied")  # the second where a container of root's is another user
+    refused = ("Read-only file system", "Permission denied")  # the second where a container's root is another user
     assert sum(map(began.output.count, refused)) >= 3
     assert "old\nz" in began.output
     assert {str(each.relative_to(bench.workspace)) for each in bench.workspace.rglob("*")} == {
@@ -185,7 +185,8 @@ async def test_BG_02_a_scratch_folder_outside_is_refused(make_bench: Any) -> Non
 async def test_BG_02_a_secret_that_comes_or_is_saved_anew_ends_it_before_anything_is_told(
     make_bench: Any, name: str, look: dict[str, Any]
 ) -> None:
-    """THR-background-a-secret-that-comes-later. A mount over a file goes with that file when it is replaced by another of its name."""
+    """THR-background-a-secret-that-comes-later. The mount that hides a file does not hide another file that is renamed
+    over it."""
     need_sandbox()
     prints = f"{SERVES} & while true; do cat .env .env.local 2>/dev/null; echo tick; sleep 0.1; done"
     bench = await make_bench(execute(start(prints, until="tick")), {"text": "done"}, execute(look), {"text": "done"})
@@ -235,7 +236,8 @@ async def test_BG_03_a_flood_is_stopped_and_said(make_bench: Any) -> None:
 
 
 async def test_BG_03_a_forged_text_is_only_a_text(make_bench: Any) -> None:
-    """THR-background-a-forged-text. It is ready because it says so; the port says that nothing listens."""
+    """THR-background-a-forged-text. The process counts as ready because it printed the text; its real ports are still
+    listed."""
     forges = "echo 'p9 runs; it listens on 22'; echo Serving; sleep 60"
     bench = await played(make_bench, start(forges, until="Serving"), near("true"))
     began, refused = results(bench)
@@ -361,7 +363,7 @@ async def test_BG_07_only_the_person_publishes_a_port(make_bench: Any) -> None:
     assert address.startswith("http://127.0.0.1:")
     got = await asyncio.to_thread(lambda: urllib.request.urlopen(f"{address}/a.py", timeout=10).read())
     assert b"total" in got
-    if os.geteuid() == 0:  # only root can become somebody else
+    if os.geteuid() == 0:  # only root can become another user
         asked = await asyncio.to_thread(subprocess.run, ["/usr/bin/curl", "-s", address], user=65534, check=False)
         assert asked.returncode in {52, 56}, "it was cut without an answer"
     assert [
@@ -393,7 +395,7 @@ def command(line: str, **more: Any) -> dict[str, Any]:
 
 
 async def running(bench: Bench) -> tuple[asyncio.Task[Any], Chat]:
-    """A turn whose command has printed something and goes on, and the chat of its session."""
+    """Starts a turn whose command has printed something and goes on; returns the turn, and the chat of its session."""
     asking = asyncio.create_task(bench.ask("go"))
     await bench.until("tool_output")
     return asking, Chat(bench.runtime, bench.settings, "s", lambda: "n")
@@ -413,7 +415,7 @@ async def test_BG_08_a_command_that_the_person_sends_there_goes_on(make_bench: A
     need_sandbox()
     bench = await make_bench(
         execute(command(OUTLIVES, timeout=2)),
-        # As many as run at once: it has given its turn back, or none of them would begin.
+        # As many commands as may run at once: they can start only if the background command has given back its slot.
         execute(command("echo one"), command("echo two"), READS, near("true"), call("stop_process", process="p1")),
         {"text": "done"},
     )

@@ -1,4 +1,4 @@
-"""A file keeps the one byte order mark it has, whatever a tool is given (INT-01)."""
+"""A file keeps its one byte order mark, whatever text a tool is given (INT-01)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call leaves behind when it waits, is stopped or is huge; and what the log says of the runtime itself."""
+"""The records of a call that waits, is stopped or is huge; and what the log says of the runtime itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_a_call_that_is_cancelled_ends_with_a_result_before_its_turn_does(
 
 @dataclass
 class Slow(Answering):
-    """Takes longer to answer than the call takes to run."""
+    """A person who takes longer to answer than the call takes to run."""
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         await asyncio.sleep(0.6)
@@ -53,7 +53,7 @@ async def test_the_time_a_person_takes_is_not_the_calls_own(make_bench: Any) -> 
 
 @pytest.mark.slow
 async def test_a_secret_at_the_cut_of_a_huge_argument_is_in_no_summary(make_bench: Any) -> None:
-    """Every part is redacted before it is cut, and what is a secret only as a whole is found in what is left."""
+    """Every part is redacted before it is cut, and then the whole is, because some secrets show only there."""
     sizes = (0, 180, 225, 240, 480, 490, 500, 980, 1_000, 400_000)
     pieces = [call("write_file", path=f"{n}.py", content="x" * n + " " + TOKEN + " " + "y" * 20_000) for n in sizes]
     bench = await make_bench({"calls": [intent("CODE"), *pieces]}, {"text": "ok"})

@@ -1,4 +1,4 @@
-"""Each tag of a caller, as a rule of the policy sees it in a call that runs (POL-19)."""
+"""Each tag of a caller, as a rule of the policy matches it in a call that runs (POL-19)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def denying(tag: str) -> str:
 
 
 async def made_by(bench: Bench, caller: str, tool: str) -> Any:
-    """The `tool_result` of one call of that caller's."""
+    """Returns the `tool_result` of one call by this caller."""
     arguments = {"path": "a.py"} if tool == "read_file" else WRITE
     if caller == "model":
         await bench.ask("go")

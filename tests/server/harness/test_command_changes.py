@@ -1,4 +1,4 @@
-"""What a command changes reaches the workspace only as policy and the person allow, file by file (BOX-05)."""
+"""A command's changes reach the workspace only as policy and the person allow, file by file (BOX-05)."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ async def ran(make_bench: Any, command: str, policy: str, asker: Answering | Non
 
 
 async def ready(make_bench: Any, command: str, policy: str) -> Bench:
-    """Runs, when it is asked, a program of the workspace that does what `command` says: policy cannot see beforehand
-    what it writes."""
+    """Returns a bench whose model runs a program of the workspace that does what `command` says, so that policy cannot
+    know beforehand what it writes."""
     bench: Bench = await make_bench(
         {"calls": [intent("EXECUTE"), call("run_command", command="make -s it")]}, {"text": "ok"}, policy=policy
     )
@@ -116,7 +116,7 @@ async def test_a_no_leaves_the_workspace_as_it_was(make_bench: Any) -> None:
 
 
 async def test_thr_approvals_a_deny_of_the_persons_own_that_comes_meanwhile_counts(make_bench: Any) -> None:
-    """THR-approvals-deny-meanwhile: a yes takes over nothing that the person's permission file has come to deny."""
+    """THR-approvals-deny-meanwhile: a yes does not merge what the person's permission file denies by then."""
     bench: Bench = await make_bench(
         {"calls": [intent("EXECUTE"), call("run_command", command="make -s it")]}, {"text": "ok"}, policy=REVIEW
     )
@@ -154,7 +154,8 @@ PROTECTED = {
 
 @pytest.mark.parametrize("path", PROTECTED)
 async def test_thr_config_protected_files_do_not_survive_a_command(make_bench: Any, path: str) -> None:
-    """THR-config-subprocess: a command may write them in its layer; they vanish with it, whatever policy allows."""
+    """THR-config-subprocess: a command may write them in its layer, but they are never merged, whatever policy
+    allows."""
     bench = await ran(make_bench, f"{PROTECTED[path]}; echo fine > fine.txt", ALLOW)
     assert path not in files(bench)
     assert {"a.py", "fine.txt"} <= set(files(bench))
@@ -323,7 +324,8 @@ async def test_what_a_command_line_writes_is_reviewed_once_and_as_it_became(make
 
 
 async def test_thr_shell_a_denied_write_is_denied_beforehand_with_layers_too(make_bench: Any) -> None:
-    """THR-shell-held-writes: what may wait is a review, and only of a write."""
+    """THR-shell-held-writes: only the review of a write may wait until after the command; a denied write is denied
+    before."""
     policy = REVIEW + "  - { name: no, match: { syscall: fs.write, path_glob: [no.txt] }, action: deny }\n"
     asker = Answering()
     bench: Bench = await make_bench(policy=policy)
@@ -341,7 +343,7 @@ async def test_thr_shell_a_denied_write_is_denied_beforehand_with_layers_too(mak
 
 
 class Flat:
-    """A sandbox without layers, as where no overlay can be mounted: the workspace is read-only in it."""
+    """A sandbox without layers, like one where no overlay can be mounted: the workspace is read-only in it."""
 
     name = "podman"
 
@@ -381,7 +383,8 @@ async def test_BOX_05_without_layers_a_write_is_said_to_fail_before_it_and_after
 
 
 async def test_thr_shell_without_layers_a_write_is_asked_about_beforehand(make_bench: Any) -> None:
-    """THR-shell-no-layers: nothing is laxer where a command's writes are not held back."""
+    """THR-shell-no-layers: without layers a command's writes are not held back, so they are asked about before it
+    runs."""
     bench: Bench = await make_bench(policy=REVIEW)
     flat, asker = Flat(), Answering(decision="deny")
     dispatcher = Dispatcher(replace(bench.runtime.dispatcher.parts, sandbox=flat))

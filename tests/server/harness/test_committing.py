@@ -53,7 +53,7 @@ async def test_THR_approvals_a_file_rewritten_while_the_commit_is_pending_is_not
 
 
 async def test_a_rule_about_a_file_holds_for_every_commit_of_it(make_bench: Any, shop: Path) -> None:
-    """Which files `git_commit` takes is known only from the plan; each is judged then."""
+    """Only the plan shows which files `git_commit` takes, so each of them is judged after planning."""
     policy = (
         "capabilities:\n  - { name: reads, match: { syscall: [fs.read, fs.list] }, action: allow }\n"
         "  - { name: commits, match: { syscall: git.commit }, action: allow }\n"

@@ -1,4 +1,4 @@
-"""The coverage budget through a whole runtime: a real sandbox, node's own coverage, real commits (FLW-08)."""
+"""The coverage budget in a whole runtime: a real sandbox, node's own coverage, real commits (FLW-08)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def own_mode(mode: str) -> dict[str, Any]:
 
 
 async def begin(make_bench: Any, *steps: Any, **settings: Any) -> Bench:
-    """A repository whose coverage a commit of strict mode has measured, then what the steps say in explore mode."""
+    """Makes a repository whose coverage a commit in strict mode has measured, then runs the steps in explore mode."""
     bench = await prepare(make_bench, *FIRST, *steps, **settings)
     await bench.ask("Add numbers that are words")
     assert failures(bench) == []
@@ -61,7 +61,7 @@ async def begin(make_bench: Any, *steps: Any, **settings: Any) -> Bench:
 
 
 async def go_on(make_bench: Any, *steps: Any, **settings: Any) -> Bench:
-    """A repository whose baseline was measured before, then what the steps say in explore mode."""
+    """Makes a repository whose baseline was measured before, for steps in explore mode."""
     bench = await prepare(make_bench, *steps, **settings)
     update_account(bench.settings.coverage_file, lambda _: Account("node", 100, 100))
     return bench
@@ -95,7 +95,7 @@ def commits(bench: Bench) -> int:
 
 
 async def test_FLW_08_a_commit_that_costs_too_much_is_held_and_is_no_debt(make_bench: Any) -> None:
-    """What its refusal names works: tests that bring coverage back, in the mode the session is in."""
+    """The way out that the refusal names works: tests that bring coverage back, in the session's own mode."""
     steps = [
         READ,
         write("cart.mjs", UNTESTED.replace("ONE", "one")),
@@ -122,7 +122,7 @@ async def test_FLW_08_what_was_taken_back_after_a_held_commit_leaves_nothing_loc
 
 
 async def test_FLW_08_a_lock_ends_with_the_run_that_its_refusal_names(make_bench: Any) -> None:
-    """Tests of code that is there pass at once: no commit of strict mode is needed, only that they are measured."""
+    """Tests of existing code pass at once, so the lock ends when they are measured, without a commit in strict mode."""
     tests = LAST_TEST.replace("'one'", "'ONE'")
     bench = await prepare(make_bench, READ, PLAN, write("cart.test.mjs", tests), RUN, DONE, write("cart.mjs", REPAIRED))
     (bench.workspace / "cart.mjs").write_text(UNTESTED)

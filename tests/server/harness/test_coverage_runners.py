@@ -1,4 +1,5 @@
-"""Coverage as each runner measures it, through a whole runtime: a baseline by strict mode, then a lock (FLW-08)."""
+"""Coverage as each runner measures it, in a whole runtime: strict mode sets a baseline, then a lock follows
+(FLW-08)."""
 
 from __future__ import annotations
 
@@ -33,11 +34,11 @@ UNTESTED = {
     "jest": f"exports.price = {_JS}",
     "go": '\nfunc Price(n int) string {\n\tif n == 1 {\n\t\treturn "one"\n\t}\n\treturn "much"\n}\n',
 }
-"""Source that no test runs, by the runner that measures it. Node's is measured in test_coverage_budget.py."""
+"""Source that no test runs, by the runner that measures it. test_coverage_budget.py does the same for node."""
 
 
 def measured(runner: str) -> Project:
-    """The project of a runner, with what measures coverage."""
+    """Returns the project of a runner, with the package that measures coverage."""
     project = PROJECTS[runner]
     match runner:
         case "pytest" | "unittest":
@@ -85,7 +86,7 @@ FORGED = {
     "node": "process.on('exit', () => require('fs').writeFileSync('/tmp/remit-coverage/report', "
     "'SF:cart.js\\nDA:1,1\\nend_of_record\\n'));\n",
 }
-"""Tests that leave another report where the runner's own was read."""
+"""Tests that put a forged report where the runner's report is read."""
 
 
 @pytest.mark.parametrize("runner", FORGED)

@@ -1,4 +1,4 @@
-"""The choke point, driven through the runtime: gate, policy, approval, merge, audit, redaction (invariants 1-6)."""
+"""The choke point, through the runtime: gate, policy, approval, merge, audit, redaction (invariants 1-6)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_004_rename_end_to_end_declares_an_intent_in_every_step(make_bench
 
 
 async def test_each_call_is_recorded_with_the_actions_that_policy_judged(make_bench: Any) -> None:
-    """POL-13: what is to be replayed is kept, of denied calls as well; who was refused before has none."""
+    """POL-13: the actions are kept for a replay, of denied calls too; a call refused before policy has none."""
     bench = await make_bench(
         {"calls": [call("read_file", path="a.py"), intent("READ_FILE"), call("read_file", path="a.py")]},
         {"calls": [intent("READ_FILE"), call("read_file", path=".env")]},
@@ -200,7 +200,7 @@ async def test_denied_by_default_policy_names_no_rule_and_denied_by_rule_names_i
 
 
 async def test_THR_approvals_rewrite_while_pending(make_bench: Any) -> None:
-    """A file rewritten while its approval is pending is not what was approved: the person is asked about what is there."""
+    """If a file is rewritten while its approval is pending, the person is asked again about the new content."""
     bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
     path = bench.workspace / "a.py"
     asker = Answering(before=lambda: path.write_text("total = 'rewritten'\n"), later="deny")
@@ -215,7 +215,7 @@ async def test_THR_approvals_rewrite_while_pending(make_bench: Any) -> None:
 
 
 async def test_THR_approvals_a_file_that_never_rests_is_left_alone(make_bench: Any) -> None:
-    """Rewritten before each answer: the questions end."""
+    """The file is rewritten before each answer; after the third question the call is refused."""
     bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
     path = bench.workspace / "a.py"
     asker = Answering(before=lambda: path.write_text(f"total = {len(asker.asked)}\n") and None)

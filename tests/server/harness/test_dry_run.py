@@ -1,4 +1,4 @@
-"""A dry run shows what would be done, reads, and does nothing else (CLI-08)."""
+"""A dry run reads, shows what would be done, and does nothing else (CLI-08)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command line leaves is what bash leaves: files, output and exit code (BOX-05, CMD-07)."""
+"""A command line leaves what it leaves in bash: files, output and exit code (BOX-05, CMD-07)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SAID = {
     "a part of it is a file, not a folder",
     "what took its place was not taken over",
 }
-"""Why something is not left as bash leaves it, which the tool then says: what BOX-05 lists."""
+"""The reasons that the tool gives if a file is not left as bash leaves it; BOX-05 lists them."""
 
 
 async def test_BOX_05_everyday_lines_leave_what_bash_leaves_or_it_is_said(make_bench: Any) -> None:
@@ -60,13 +60,13 @@ async def test_BOX_05_everyday_lines_leave_what_bash_leaves_or_it_is_said(make_b
 
 
 def find_refused(told: str) -> dict[str, str]:
-    """The paths that were not taken over, and why."""
+    """Returns the paths that were not merged, and why."""
     found = re.findall(r"^not taken over, because (.*?): (.*)$", told, re.MULTILINE)
     return {path: why for why, paths in found for path in paths.split(", ")}
 
 
 async def ran(bench: Bench, line: str) -> tuple[str, Left]:
-    """Runs it by the tool; what was told of it, and what is there then."""
+    """Runs the line through the tool; returns the output, and the files that are there afterwards."""
     lay_out(bench.workspace)
     part = {"type": "call", "tool": "run_command", "arguments": {"command": line}, "intent": "EXECUTE", "typed": True}
     await bench.ask(part)
@@ -74,7 +74,7 @@ async def ran(bench: Bench, line: str) -> tuple[str, Left]:
 
 
 def run_plainly(folder: Path, line: str) -> tuple[str, Left]:
-    """Runs it without Remit, by the same shell and with the same variables; what the tool would tell of that."""
+    """Runs the line without Remit, with the same shell and variables; returns the same as `ran`."""
     lay_out(folder)
     environment = command_environment(os.environ)
     ended = subprocess.run(
@@ -99,7 +99,7 @@ def lay_out(folder: Path) -> None:
 
 
 def find_left(folder: Path) -> Left:
-    """What is there by path: its kind, whether it may be executed, what it holds."""
+    """Returns by path what is there: its kind, whether it is executable, and its content."""
     found: dict[str, tuple[str, bool, bytes]] = {}
     for path in folder.rglob("*"):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode

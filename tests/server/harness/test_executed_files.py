@@ -1,4 +1,4 @@
-"""Which files a command's approval is bound to, and how much is looked at for it (APP-01, CMD-06)."""
+"""Which files a command's approval is bound to, and how many paths are looked at for that (APP-01, CMD-06)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_APP_01_a_file_is_bound_however_the_command_spells_its_path(tmp_path: Pa
 def test_CMD_06_of_many_words_only_those_are_looked_for_that_are_there(
     tmp_path: Path, workspace: Counting, bound: Bound
 ) -> None:
-    """A text of thousands of words, of which many are folders, used to be looked for in each of them, word by word."""
+    """Each of thousands of words used to be looked for in each folder that the text names."""
     folders = [f"d{n}" for n in range(MAX_FOLDERS)]
     for folder in folders:
         (tmp_path / folder).mkdir()

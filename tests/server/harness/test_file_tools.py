@@ -83,7 +83,7 @@ async def test_move_file_keeps_bytes_and_mode_and_makes_folders(make_bench: Any)
 
 @pytest.mark.parametrize("tool", ["delete_file", "move_file"])
 async def test_thr_approvals_the_file_changed_while_the_question_was_open(make_bench: Any, tool: str) -> None:
-    """THR-approvals-swapped: what goes is what was shown, or nothing."""
+    """THR-approvals-swapped: the file that was shown is removed or moved, or none."""
     arguments = {"path": "a.py"} | ({"new_path": "b.py"} if tool == "move_file" else {})
     bench: Bench = await make_bench({"calls": [intent("CODE"), call(tool, **arguments)]}, {"text": "ok"})
     target = bench.workspace / "a.py"
@@ -96,7 +96,7 @@ async def test_thr_approvals_the_file_changed_while_the_question_was_open(make_b
 
 @pytest.mark.parametrize("tool", ["delete_file", "move_file"])
 async def test_thr_paths_a_link_is_not_what_it_leads_to(make_bench: Any, tool: str) -> None:
-    """THR-paths-link-removed: neither the link nor its target goes."""
+    """THR-paths-link-removed: neither the link nor its target is removed."""
     arguments = {"path": "link.py"} | ({"new_path": "b.py"} if tool == "move_file" else {})
     bench: Bench = await make_bench({"calls": [intent("CODE"), call(tool, **arguments)]}, {"text": "ok"})
     (bench.workspace / "link.py").symlink_to("a.py")
@@ -149,7 +149,7 @@ def put(target: Path) -> None:
 
 
 async def test_thr_paths_a_file_that_may_not_be_read_is_not_moved_to_where_it_may(make_bench: Any) -> None:
-    """THR-paths-read-by-move: moving is reading."""
+    """THR-paths-read-by-move: a move counts as a read."""
     policy = (
         "capabilities:\n"
         "  - { name: all, match: { syscall: [fs.read, fs.write] }, action: allow }\n"

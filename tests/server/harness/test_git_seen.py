@@ -97,7 +97,7 @@ async def test_GIT_06_git_works_in_commands_as_in_a_plain_repository(
 async def test_GIT_06_nothing_but_gits_own_names_is_shown_of_a_folder_elsewhere(
     make_bench: Any, tmp_path: Path
 ) -> None:
-    """THR-config-worktree-pointer: what else lies beside the repository's files stays unseen, and so do other trees."""
+    """THR-config-worktree-pointer: other files beside the repository's own, and other working trees, stay hidden."""
     worktree(tmp_path)
     home = tmp_path / "home" / "shop"
     (home / ".git" / "private").write_text(SECRET)
@@ -183,7 +183,7 @@ async def test_GIT_07_below_a_repository_git_tells_commands_of_the_files_that_ar
 
 @pytest.mark.parametrize("layout", ["worktree", "below"])
 async def test_GIT_06_git_looks_into_submodules_of_the_workspace(make_bench: Any, tmp_path: Path, layout: str) -> None:
-    """And below a repository into no other: those are outside the workspace as the files beside it are."""
+    """If the workspace is a folder of the repository, other submodules are outside it, like the files beside it."""
     (tmp_path / "up").mkdir()
     made = repository(tmp_path / "up")
     home = repository(tmp_path).rename(tmp_path / "home")
@@ -225,7 +225,8 @@ async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_commands_n
 
 
 def in_a_detached_head(shop: Path) -> str:
-    """Of another working tree: no ref leads there."""
+    """Puts the secret into a commit of another working tree to which no ref leads; returns the command that shows
+    it."""
     other = shop.parent / "other"
     git(shop, "worktree", "add", "-q", "--detach", str(other))
     (other / "vault.txt").write_text(SECRET)
@@ -236,7 +237,7 @@ def in_a_detached_head(shop: Path) -> str:
 
 
 def in_a_log(shop: Path) -> str:
-    """Of where the branch was before a reset."""
+    """Puts the secret into a commit that only the reflog names, after a reset; returns the command that shows it."""
     (shop / "vault.txt").write_text(SECRET)
     git(shop, "add", "-A")
     git(shop, "commit", "-qm", "with a secret")
@@ -245,7 +246,7 @@ def in_a_log(shop: Path) -> str:
 
 
 def in_a_submodule(shop: Path) -> str:
-    """Which is checked out no more."""
+    """Puts the secret into a submodule that is no longer checked out; returns the command that shows it."""
     (shop.parent / "up").mkdir()
     made = repository(shop.parent / "up")
     (made / "vault.txt").write_text(SECRET)
@@ -260,7 +261,7 @@ def in_a_submodule(shop: Path) -> str:
 
 
 def with_a_secret(made: Path) -> Path:
-    """The repository, whose history holds a secret."""
+    """Returns the repository, with a secret in its history."""
     (made / "vault.txt").write_text(SECRET)
     git(made, "add", "-A")
     git(made, "commit", "-qm", "with a secret")
@@ -270,7 +271,7 @@ def with_a_secret(made: Path) -> Path:
 
 
 def in_a_folder(shop: Path) -> str:
-    """Which has a repository of its own that nothing of git's knows of."""
+    """Puts the secret into a nested repository that is no submodule; returns the command that shows it."""
     (shop / "vendor").mkdir()
     made = with_a_secret(repository(shop / "vendor"))
     return f"git -C {made.relative_to(shop)} show HEAD~1:vault.txt"
@@ -288,7 +289,7 @@ def in_a_bare_one(shop: Path) -> str:
 
 
 def staged_elsewhere(shop: Path) -> str:
-    """In another working tree, and in no commit."""
+    """Puts the secret into the index of another working tree, and into no commit; returns the command that shows it."""
     other = shop.parent / "other"
     git(shop, "worktree", "add", "-q", "--detach", str(other))
     (other / "vault.txt").write_text(SECRET)

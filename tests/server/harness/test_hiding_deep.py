@@ -1,4 +1,4 @@
-"""What policy keeps from commands, in folders whose names together are longer than a path can be (INT-01)."""
+"""Files that policy hides from commands, in folders whose names together are longer than a path may be (INT-01)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVELS, NAME = 30, "n" * 200
 
 
 def deep(folder: Path, name: str) -> None:
-    """Make that file below so many folders."""
+    """Makes the file below many nested folders."""
     here = os.open(folder, os.O_RDONLY)
     for _ in range(LEVELS):
         os.mkdir(NAME, dir_fd=here)
@@ -29,7 +29,7 @@ def deep(folder: Path, name: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
 async def test_thr_paths_error_too_deep_to_look_hides_all(make_bench: Any) -> None:
-    """THR-paths-error-too-deep: a file that cannot be looked at is not taken for one that may be seen."""
+    """THR-paths-error-too-deep: a file that cannot be examined does not count as visible."""
     bench: Bench = await make_bench(policy=LAX)
     deep(bench.workspace, ".env")
     go = f"import os\nfor _ in range({LEVELS}): os.chdir({NAME!r})\nprint(open('.env').read())\n"

@@ -1,4 +1,5 @@
-"""A file that is too large to be read can be deleted and moved: bound by its digest, shown as what it is (INT-01)."""
+"""A file that is too large to be read can be deleted and moved: bound by its digest, and shown as too large
+(INT-01)."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ async def test_a_large_file_is_moved_with_its_mode(make_bench: Any) -> None:
 async def test_thr_approvals_a_large_file_that_changed_while_the_question_was_open(
     make_bench: Any, tool: str, other: bytes
 ) -> None:
-    """THR-approvals-swapped: what goes is what was asked about, or nothing."""
+    """THR-approvals-swapped: only the file that was asked about is deleted or moved."""
     bench = await with_large(make_bench, tool)
     target = bench.workspace / "big"
     asker = Answering(before=lambda: target.write_bytes(other) and None, later="deny")

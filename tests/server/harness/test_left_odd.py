@@ -1,5 +1,5 @@
-"""What a command leaves that hurts whoever looks at it or clears it away: folders without end, room that nobody sees, and
-names that are no text (BOX-06)."""
+"""Files of a command that harm whoever reads or removes them: endless folders, disk space in no folder, and names that
+are not text (BOX-06)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def output(bench: Bench) -> str:
 
 
 def left() -> list[Path]:
-    """Layers of this process that are still there."""
+    """Returns the layers of this process that still exist."""
     areas = (Path(tempfile.gettempdir()), Path("/dev/shm"))
     return [path for area in areas for path in area.glob(f"{prefix_of('layer')}*")]
 
@@ -69,7 +69,7 @@ async def test_thr_sandbox_folders_without_end_are_neither_taken_over_nor_left(
 
 
 def test_thr_sandbox_a_folder_without_end_is_cleared_away_at_the_next_start(tmp_path: Path) -> None:
-    """One that a server left which was killed: nothing of it may keep later commands from running."""
+    """The layer of a killed server has an endless folder; it must not prevent later commands."""
     layer = Layer.make(tmp_path, tmp_path)
     here = os.open(layer.upper, os.O_RDONLY)
     for _ in range(3_000):
@@ -92,7 +92,7 @@ async def test_thr_sandbox_no_room_is_taken_where_paths_are_too_long_to_look(mak
 
 
 async def test_thr_sandbox_the_disk_is_not_filled_by_files_that_have_no_name(tmp_path: Path) -> None:
-    """What is written to a file that was removed is in no folder, and takes as much room."""
+    """A deleted file that is still open is in no folder, but takes space on the disk."""
     limits = Limits(layer_bytes=100 << 20, spare_bytes=1 << 60)
     program = (
         "import os, time\n"

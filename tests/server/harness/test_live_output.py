@@ -1,4 +1,4 @@
-"""What a command prints is shown while it runs, and no secret of it, however it comes (POL-11)."""
+"""A command's output is shown while it runs, without any secret, in whatever pieces it comes (POL-11)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_a_flood_is_shown_in_few_pieces(make_bench: Any) -> None:
     assert all(len(piece) <= SHOWN_WHOLE + 100 for piece in pieces)
     assert sum(map(len, pieces)) <= SHOWN_WHOLE + (MAX_SHOWN + 100) * len(pieces)
     assert len(pieces) < 100
-    assert "some words" in "".join(pieces[-2:])  # the last line may be cut off by `head`
+    assert "some words" in "".join(pieces[-2:])  # `head` may cut the last line off
     assert " lines not shown ...]" in "".join(pieces)
 
 
@@ -90,7 +90,7 @@ async def test_a_flood_is_shown_in_few_pieces(make_bench: Any) -> None:
 async def test_all_that_a_short_command_prints_is_shown_before_its_result(
     make_bench: Any, work: str, expected: list[str]
 ) -> None:
-    """What the last interval held was lost: a command that ended at once showed nothing."""
+    """The output of the last interval used to be lost, so that a command that ended at once showed nothing."""
     *shown, result = await events_of(make_bench, work)
     text = "\n".join(event.text for event in shown if event.kind == "tool_output")
     assert sorted(text.split("\n")) == sorted(expected)
@@ -120,7 +120,7 @@ async def test_what_is_said_of_a_command_besides_its_output_is_in_its_data(make_
 
 
 def shown_of(chunks: list[bytes]) -> str:
-    """What is shown of chunks that come one after the other, each in a moment of its own."""
+    """Returns what is shown of chunks that come one after the other."""
 
     async def come() -> list[str]:
         shown: list[str] = []
@@ -138,9 +138,8 @@ def shown_of(chunks: list[bytes]) -> str:
 @pytest.mark.slow
 @needs_bwrap
 async def test_SEC_01_a_secret_is_found_whatever_the_other_stream_prints_meanwhile(make_bench: Any) -> None:
-    """Both streams were read as one: what came on the other stood in the middle of the secret, and its halves were
-    shown.
-    """
+    """Both streams used to be read as one, so that text of the other stream split the secret, and both halves were
+    shown."""
     halves = f"printf {TOKEN[:9]}; sleep 0.6; echo word >&2; sleep 0.6; printf {TOKEN[9:]}; echo; sleep 0.6"
     body = "; ".join(f"echo '{line}'; sleep 0.3; echo 'wait ...' >&2; sleep 0.3" for line in BODY[:3])
     *shown, _ = await events_of(make_bench, f"{halves}; {body}")
@@ -159,7 +158,7 @@ def test_no_half_of_a_secret_is_shown_where_a_line_is_too_long(monkeypatch: pyte
 
 
 def test_no_line_is_missing_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The beginning is whole; after that each piece says how many lines it lacks."""
+    """The beginning is shown whole; after that each piece says how many lines are left out."""
     whole = b"".join(b"%06d\n" % number for number in range(SHOWN_WHOLE // 7))
     more = b"".join(b"%06d\n" % number for number in range(100_000, 102_000))
     monkeypatch.setattr(live_output, "EVERY_S", 0.0)
@@ -207,7 +206,7 @@ FLOODS = {
 
 @pytest.mark.parametrize("unit", FLOODS.values(), ids=FLOODS)
 def test_TOOL_03_a_flood_is_taken_in_few_steps_whatever_its_lines_are(unit: str) -> None:
-    """Each line was a step of its own: 2 MB a second kept a processor busy, and the editor waited."""
+    """Each line used to be a step of its own, so that 2 MB a second kept a processor busy and the editor waited."""
     chunk = (unit * (1 + 65_536 // len(unit))).encode()
     steps = Counter[str]()
 
@@ -230,7 +229,7 @@ OF_BODY = re.compile(r"[ \t>+-]*(?:[0-9]+\|)?[A-Za-z0-9+/]+={0,2}[ \t]*")
 
 
 def lines_to_show(lines: list[str]) -> list[str]:
-    """What is shown of whole lines, line by line, as a reader would do it."""
+    """Returns what should be shown of whole lines, found line by line."""
     shown, in_body, key_lines = list[str](), False, 0
     for line in lines:
         if in_body and OF_BODY.fullmatch(line):
@@ -271,7 +270,7 @@ def test_TOOL_03_the_same_lines_are_shown_wherever_the_output_is_cut(lines: list
 @settings(deadline=None)
 @given(both=st.lists(st.tuples(st.sampled_from(["stdout", "stderr"]), st.binary(max_size=30)), max_size=20))
 def test_SEC_01_each_stream_has_lines_of_its_own(both: list[tuple[StreamName, bytes]]) -> None:
-    """Where only one of them is fed, the same lines are shown of it as beside the other."""
+    """For each stream, the lines are the same as if only that stream were fed."""
 
     def shown_lines(fed: list[tuple[StreamName, bytes]]) -> Counter[str]:
         shown: list[str] = []

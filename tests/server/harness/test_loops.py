@@ -1,4 +1,4 @@
-"""The detector of circles: warned once, then ended, and no poll is taken for one (AGT-03)."""
+"""The detector of loops warns once, then ends the turn, and does not take polling for a loop (AGT-03)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAYS = "Let me look at the file once more."
 
 
 def loops_of(steps: list[Step]) -> list[Loop]:
-    """What the detector says, until it ends the turn."""
+    """Returns the loops that the detector finds, until one ends the turn."""
     history, found = History(), []
     for text, calls in steps:
         history, loop = after_step(history, text, calls)
@@ -63,7 +63,7 @@ def test_a_circle_within_one_step_is_warned_of_before_it_ends_anything() -> None
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=60))
 def test_calls_whose_results_differ_are_never_a_circle(names: list[str]) -> None:
-    """A poll: the same call, with another result each time; a text that repeats while work is done is none either."""
+    """The same call with a new result each time is a poll, even if the model's text is the same."""
     assert loops_of([(SAYS, [done(name, str(n))]) for n, name in enumerate(names)]) == []
 
 
@@ -85,7 +85,7 @@ def test_trailing_counts_at_least_what_was_put_there(before: list[str], piece: s
 
 @given(_STEPS)
 def test_a_model_that_stops_repeating_goes_on(steps: list[Step]) -> None:
-    """After a warning, calls that are new and get on never end the turn."""
+    """After a warning, new calls that make progress never end the turn."""
     history = History()
     for text, calls in steps:
         history, _ = after_step(history, text, calls)
@@ -95,7 +95,7 @@ def test_a_model_that_stops_repeating_goes_on(steps: list[Step]) -> None:
 
 
 async def test_the_model_reads_the_warning_and_the_turn_ends_with_a_reason(make_bench: Any) -> None:
-    """002: `limit_reached`, and a person is told why."""
+    """002: the turn ends with `limit_reached`, and the person is told why."""
     bench = await make_bench(*[{"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}] * 25)
     result = await bench.ask("go")
     assert result.error is not None
@@ -110,7 +110,7 @@ async def test_the_model_reads_the_warning_and_the_turn_ends_with_a_reason(make_
 
 
 async def test_AGT_03_a_model_that_goes_round_in_circles_says_what_it_has(make_bench: Any) -> None:
-    """Work that is done is not reported as failed: the last request has no calls to offer."""
+    """Finished work is not reported as failed: the last request offers no calls, so the model must answer."""
     round_in_circles = {"calls": [intent("READ_FILE"), call("read_file", path="a.py")]}
     bench = await make_bench(*[round_in_circles] * 5, {"text": "It defines f."})
     result = await bench.ask("what is in a.py?")

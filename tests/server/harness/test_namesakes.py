@@ -1,4 +1,4 @@
-"""AGT-05: where a call names a file by its last part alone, the refusal says where such a file is."""
+"""AGT-05: if a call names a file only by its last part, the refusal says where such a file is."""
 
 from __future__ import annotations
 

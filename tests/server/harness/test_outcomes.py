@@ -1,4 +1,4 @@
-"""How a turn ended follows from its calls: done, refused by the person or policy, declined by the model (AGT-01)."""
+"""A turn's outcome follows from its calls: done, refused by the person or policy, or declined by the model (AGT-01)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ capabilities:
 
 
 class Silent:
-    """Never answers."""
+    """An asker that never answers."""
 
     style: AskingStyle = "stream"
 
@@ -31,7 +31,7 @@ class Silent:
 
 
 class OnlyFirst(Answering):
-    """Says yes once, then no."""
+    """An asker that allows the first question and denies the others."""
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         self.decision = "deny" if self.asked else "allow"

@@ -1,4 +1,5 @@
-"""Whose the bytes of a commit are (FLW-10): a chain of the session's changes from the last commit's bytes to these."""
+"""Whose change a commit's bytes are (FLW-10): the session's, if its changes lead from the last commit to these
+bytes."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def digest(data: bytes | None) -> str | None:
 def test_FLW_10_a_file_is_the_sessions_where_nobody_else_changed_it_since_it_was_as_committed(
     committed: bytes | None, edits: list[tuple[bool, bytes | None]]
 ) -> None:
-    """Beside the obvious rule: no edit of another since the last time that the file was as committed."""
+    """Compared with a simpler rule: nobody else has edited the file since it was last as committed."""
     now, turns, others = committed, [], False
     for by_session, text in edits:
         if text == now:
@@ -38,7 +39,7 @@ def test_FLW_10_a_file_is_the_sessions_where_nobody_else_changed_it_since_it_was
         return
     before = None if committed is None else FileImage(committed, digest_of(committed))
     change = FileChange(WorkspacePath("f", Path("/w")), before, now)
-    # Another's edit that happens to lead where the session's own would have gone cannot be told from it.
+    # Another's edit with the same result as the session's own cannot be told from it, so `<=` and not `==`.
     assert bool(foreign_paths([change], turns)) <= others
     if not turns:
         assert foreign_paths([change], turns) == ("f",)

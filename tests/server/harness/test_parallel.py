@@ -1,4 +1,4 @@
-"""Several calls of one step: side by side where they cannot collide, else in order (AGT-02)."""
+"""Several calls of one step: at the same time if they cannot collide, otherwise in order (AGT-02)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_what_meets(one: Action, other: Action, met: bool) -> None:
 
 @dataclass
 class Meeting:
-    """A door in front of a tool's read: those who are to meet go on only once all of them have come."""
+    """A door in front of a tool's read: calls wait there until `parties` of them have come."""
 
     parties: int
     came: int = 0
@@ -86,7 +86,7 @@ class Meeting:
 
 
 def behind(bench: Any, name: str, door: Callable[[Callable[[], Awaitable[Any]]], Callable[[], Awaitable[Any]]]) -> None:
-    """Puts a door in front of what a read tool of the bench does."""
+    """Puts a door in front of the read of one of the bench's tools."""
     dispatcher = bench.runtime._runner.agent.dispatcher
     tool = dispatcher.parts.tools[name]
 
@@ -130,7 +130,7 @@ async def test_edits_of_one_file_run_in_order(make_bench: Any) -> None:
 
 
 async def test_an_intent_is_a_barrier(make_bench: Any) -> None:
-    """004, rule 4: each call runs under the intent that was declared before it, though calls run at once."""
+    """004, rule 4: each call runs under the intent that was declared before it, though calls run at the same time."""
     read = call("read_file", path="a.py")
     calls = [intent("READ_FILE"), read, read, intent("CODE"), read, intent("ANALYZE"), read, read]
     bench = await make_bench({"calls": calls}, {"text": "ok"})

@@ -30,7 +30,7 @@ async def test_003_every_call_runs_under_a_token_that_ends_with_it(make_bench: A
 
 
 async def test_thr_approvals_policy_changed_while_a_question_is_pending(make_bench: Any) -> None:
-    """THR-approvals-policy-change: an approval given under one policy carries nothing out under the next."""
+    """THR-approvals-policy-change: an approval that was given under one policy is not used under the next."""
     bench = await make_bench({"calls": [intent("CODE"), EDIT]}, {"text": "ok"})
     asker = Answering(before=lambda: rulebook_of(bench).replace(STRICT, PermissionConfig()) and None)
     await bench.ask("go", asker=asker)

@@ -1,4 +1,4 @@
-"""What a person is asked can be read to its end: a short title, and everything whole once (INT-01)."""
+"""A question can be read to its end: it has a short title, and shows everything whole once (INT-01)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG_SCRIPT = "cat <<'END'\n" + "".join(f"a line {n}\t{chr(0x202E)}⟨\n" for n 
 
 
 async def test_THR_approvals_long_command_is_said_once_and_its_title_stays_short(make_bench: Any) -> None:
-    """THR-approvals-long-command: a question of 35 kB, in which the command stood four times, is not read to its end."""
+    """THR-approvals-long-command: nobody reads a question of 35 kB that repeats its command four times."""
     asker = Answering("deny")
     bench = await make_bench(
         {"calls": [intent("EXECUTE"), call("run_command", command=LONG_SCRIPT)]}, {"text": "ok"}, policy=ASKS_TO_RUN
@@ -54,7 +54,7 @@ async def test_a_title_is_one_short_line_whatever_the_command(make_bench: Any, c
 
 
 async def test_the_hosts_that_a_command_may_reach_are_shown_on_their_own(make_bench: Any) -> None:
-    """A client that draws its own heading for a command must not lose them with the title."""
+    """A client that draws its own title for a command must not lose the hosts with ours."""
     asker = Answering("deny")
     bench = await make_bench(
         {"calls": [intent("EXECUTE"), call("run_command", command="true", network=["pypi.org", "b.example:8443"])]},

@@ -1,4 +1,4 @@
-"""invariant 5: what a command moved to where it may not be stays where it was; nobody's content is nowhere."""
+"""invariant 5: a file that a command moved to a forbidden place stays where it was, and no content is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POLICY = """capabilities:
 
 
 async def after(make_bench: Any, command: str, *files: str, decision: str = "deny") -> Bench:
-    """The workspace once a command has run in it and everything that is asked was answered so."""
+    """Runs a command with each question answered by `decision`, and returns the bench."""
     bench: Bench = await make_bench(
         {"calls": [intent("EXECUTE"), call("run_command", command="make -s it")]}, {"text": "ok"}, policy=POLICY
     )

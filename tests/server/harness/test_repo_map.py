@@ -1,4 +1,4 @@
-"""`repo_map`: what a project defines, the most used first, within a budget, in bounded time (TOOL-09)."""
+"""`repo_map`: a project's definitions, the most used first, within a budget and a bounded time (TOOL-09)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_each_language_defines_and_uses(language: str) -> None:
 
 @rows("language", sorted(set(LANGUAGES.values())))
 def test_each_kind_of_node_and_each_field_is_one_of_its_grammar(language: str) -> None:
-    """Or an update of a grammar would silently empty the map. Kinds shared by grammars need only be in one of them."""
+    """Otherwise an update of a grammar could silently empty the map. Kinds that grammars share need only be in one."""
     grammar = grammar_of(language)
     shared = {"extends_clause", "class_heritage"}
     for kind in {*grammar.defines, *grammar.uses, *grammar.members, *grammar.only} - shared:
@@ -89,7 +89,7 @@ def test_each_kind_of_node_and_each_field_is_one_of_its_grammar(language: str) -
     ],
 )
 def test_THR_model_no_text_takes_a_parser_long_or_down(language: str, piece: str) -> None:
-    """Queries take minutes for some of these, and crash when they are stopped: nothing here uses them."""
+    """A query takes minutes for some of these texts, and crashes if it is stopped, so `repo_map` uses none."""
     end = time.monotonic() + 0.2
     source = (piece * (300_000 // len(piece))).encode()
     try:

@@ -1,4 +1,4 @@
-"""A second `repo_map` reads only what changed, and says what a first one would (TOOL-09)."""
+"""A second `repo_map` reads only changed files, and returns what a first one would (TOOL-09)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIMES = count(1_000_000_000_000_000_000, 1_000_000)
 
 
 def edit(root: Path, kind: str, name: str, what: str) -> None:
-    """One change, each with a time of its own: within a step of the clock, times tell nothing."""
+    """Makes one change, with a new modification time, because two changes within one step of the clock look alike."""
     path = root / name
     path.parent.mkdir(exist_ok=True)
     if kind in {"write", "replace"}:
@@ -83,7 +83,7 @@ def test_a_file_is_read_again_only_where_it_changed(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changed_just_now_is_read_each_time(tmp_path: Path) -> None:
-    """Two changes within one step of the file system's clock leave the same stamp."""
+    """Two changes within one step of the file system's clock have the same time stamp."""
     asked: list[int] = []
     path = tmp_path / "a.py"
     path.write_text("x = 1\n")

@@ -1,4 +1,5 @@
-"""Reads that stumble are tried once more, refusals and writes are not; what is too long is cut as the tool says."""
+"""A read that fails is tried once more, refusals and writes are not; output that is too long is cut as the tool
+says."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from remit_server.workspace.content.open_files import TRANSIENT, retry_read
 
 
 def failing(*errors: BaseException) -> tuple[list[int], Callable[[], Any]]:
-    """A read that fails so, one error after the other, and then gives 7; and the list of its attempts."""
+    """Returns a list of its attempts, and a read that raises these errors one by one and then returns 7."""
     left, tried = list(errors), list[int]()
 
     async def read() -> int:
@@ -90,7 +91,7 @@ async def test_a_write_that_stumbled_is_not_tried_again(make_bench: Any, monkeyp
 
 
 class Stumble:
-    """A disk that fails `times` tries at one path: reading it, listing it, or, as `pipe`, whatever starts a process."""
+    """A disk that fails `times` times at one path: when it reads or lists it or, for `pipe`, when a process starts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, call: str, path: Path, times: int = 1) -> None:
         self.left, self.path, self.real = times, str(path), getattr(os, call)
@@ -118,8 +119,8 @@ READS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "git_status": ("pipe", "", {}),
     "git_diff": ("pipe", "", {}),
 }
-"""For each tool that reads: the system's call that stumbles, where, and the arguments. What `get_diagnostics` reads is
-read by a language server, in a sandbox that is started as git's is; what is known of processes is in memory."""
+"""For each tool that reads: the system call that fails, where, and the arguments. `get_diagnostics` is missing, because
+a language server reads for it, in a sandbox that starts as git's does; so are tools that read only memory."""
 
 
 def retries(bench: Any) -> list[Any]:
@@ -143,7 +144,7 @@ async def test_TOOL_11_a_read_that_stumbles_once_is_made_again_and_audited(
     (bench.workspace / "sub" / "a.txt").write_text("x")
     if stumbles == "pipe":
         subprocess.run(["git", "init", "-q"], cwd=bench.workspace, check=True)
-        await bench.ask(own("git_status"))  # what isolates is known from here on
+        await bench.ask(own("git_status"))  # from now on the server knows which sandbox it uses
     before = len(bench.of("tool_result"))
     disk = Stumble(monkeypatch, stumbles, bench.workspace / where)
     await bench.ask(own(tool, **arguments))
@@ -204,7 +205,7 @@ async def test_a_tool_that_this_run_leaves_out_is_told_with_what_there_is(make_b
 async def test_TOOL_11_a_file_whose_other_names_cannot_be_told_is_not_read_for_that(
     make_bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A policy denies `.env`, of which `a.py` is another name: where that cannot be looked up, nothing is read."""
+    """Policy denies `.env`, and `a.py` is another name of it; if that cannot be looked up, nothing is read."""
     bench = await make_bench(policy=LAX)
     (bench.workspace / ".env").hardlink_to(bench.workspace / "a.py")
     real, left = os.lstat, [1]
@@ -226,11 +227,11 @@ async def test_TOOL_11_a_file_whose_other_names_cannot_be_told_is_not_read_for_t
 async def test_TOOL_11_what_a_command_may_not_see_is_looked_for_once_more(
     make_bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that cannot be listed for a moment may hold another name of what is hidden: the command sees neither."""
+    """The folder that cannot be listed may hold another name of the hidden file, so the command sees neither name."""
     bench = await make_bench(policy=LAX)
     (bench.workspace / ".env").write_text("key")
     (bench.workspace / "name").hardlink_to(bench.workspace / ".env")
-    await bench.ask(own("run_command", command="true"))  # what isolates is known from here on
+    await bench.ask(own("run_command", command="true"))  # from now on the server knows which sandbox it uses
     real, left = os.scandir, [1]
 
     def stumble(path: Any = ".") -> Any:

@@ -1,4 +1,5 @@
-"""A person takes a part of what is shown: exactly that is written, and their words reach the model (APP-09)."""
+"""A person takes only a part of the shown changes: exactly that is written, and their words reach the model
+(APP-09)."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ BEFORE = "".join(LINES)
 
 @dataclass
 class Choosing:
-    """Leaves out parts, and answers what else it is told to."""
+    """Leaves out parts, and answers the rest as its fields say."""
 
     left_out: tuple[LeftOut, ...] = ()
     comment: str | None = None
@@ -135,7 +136,7 @@ async def test_APP_09_a_no_carries_its_reason_to_the_model(make_bench: Any) -> N
     ],
 )
 async def test_THR_approvals_parts_that_were_not_shown_are_no_answer(make_bench: Any, answer: dict[str, Any]) -> None:
-    """THR-approvals-parts: what names other hunks than the shown ones, or would stand for later ones, is not taken."""
+    """THR-approvals-parts: an answer that names hunks that were not shown, or covers later ones, is refused."""
     bench = await bench_of(make_bench, *writes(changed(2, 20)), approval_timeout_s=0.2)
     asker = Choosing(**answer)
     await bench.ask("go", asker=asker)
@@ -146,7 +147,7 @@ async def test_THR_approvals_parts_that_were_not_shown_are_no_answer(make_bench:
 
 
 async def test_THR_approvals_parts_of_a_file_that_changed_meanwhile_are_asked_about_again(make_bench: Any) -> None:
-    """THR-approvals-parts-stale: the numbers of the shown hunks are not applied to another text."""
+    """THR-approvals-parts-stale: the numbers of the shown hunks are not applied to a changed text."""
     bench = await bench_of(make_bench, *writes(changed(2, 20)))
     file = bench.workspace / "b.txt"
     asker = Choosing((LeftOut(path="b.txt", hunk=0),), before=lambda: file.write_text("first\n" + BEFORE))
@@ -177,11 +178,11 @@ async def test_APP_09_of_what_a_command_wrote_a_file_is_left_out(make_bench: Any
     assert not (bench.workspace / "one.txt").exists()
 
 
-# against another, obvious implementation, which reads nothing but the shown diff
+# compared with another, obvious implementation, which reads nothing but the shown diff
 
 
 def read_by_a_person(before: str, diff: str, left_out: set[int]) -> str:
-    """What a person would make of a diff by hand, one line after the other."""
+    """Returns what a person would make of a diff by hand, line by line."""
     old, new, at, number, taken = before.splitlines(keepends=True), list[str](), 0, -1, True
     lines = diff.splitlines(keepends=True)[2:]
     for line, following in zip(lines, [*lines[1:], ""], strict=True):

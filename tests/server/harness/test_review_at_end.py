@@ -1,4 +1,4 @@
-"""The edits of a turn are collected and reviewed together at its end (APP-10), and seen by nobody else (APP-11)."""
+"""A turn's edits are collected and reviewed together at its end (APP-10), and nobody else sees them before (APP-11)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read(bench: Bench, path: str) -> str | None:
 
 @dataclass
 class Taking:
-    """Looks at the files when it is asked, then answers."""
+    """Looks at the files when it is asked, and then answers."""
 
     bench: Bench
     left_out: tuple[LeftOut, ...] = ()
@@ -164,7 +164,7 @@ async def test_APP_10_a_deny_is_a_deny_at_once_and_an_allow_is_written_at_once(m
     asker = Taking(bench, before=lambda: seen.append(read(bench, "free/x")))
     seen: list[str | None] = []
     await bench.ask("go", asker=asker)
-    # They run side by side, so which of them ends first is open; the review has no path.
+    # The calls run at the same time, so any of them may end first; the review has no path.
     paths = {each.tool_call_id: each.arguments.get("path") for each in bench.of("tool_call")}
     ended = {paths[each.tool_call_id]: each.ok for each in bench.of("tool_result")}
     assert ended == {"kept/x": False, "free/x": True, "b.txt": True, None: True}
@@ -217,7 +217,7 @@ async def test_APP_10_a_command_does_not_run_where_the_edits_before_it_are_not_w
 
 
 async def test_THR_approvals_a_tool_of_another_intent_brings_no_question(make_bench: Any) -> None:
-    """THR-approvals-collected: what the gate refuses is refused, and what is collected waits."""
+    """THR-approvals-collected: the gate refuses the call, and the collected edits wait on."""
     wrong = {"calls": [intent("READ_FILE"), call("run_command", command="cat b.txt")]}
     bench = await bench_of(make_bench, code(writes("b.txt", "x\n")), wrong, DONE)
     asker = Taking(bench, before=lambda: seen.append(bench.kinds().count("tool_result")))
@@ -277,7 +277,7 @@ async def test_APP_11_another_session_and_the_files_see_nothing_of_it(make_bench
 
 
 async def test_THR_approvals_a_secret_that_is_collected_is_not_read(make_bench: Any) -> None:
-    """THR-approvals-collected: what is in no file yet is redacted as files are."""
+    """THR-approvals-collected: a collected edit, which is in no file yet, is redacted like a file."""
     key = "ghp_" + "a1B2" * 9
     steps = [
         {"calls": [intent("ANALYZE"), each]}
@@ -290,7 +290,7 @@ async def test_THR_approvals_a_secret_that_is_collected_is_not_read(make_bench: 
 
 
 async def test_THR_approvals_a_policy_that_is_tightened_meanwhile_counts(make_bench: Any) -> None:
-    """THR-approvals-collected: what was collected under the old rules is judged under the new ones."""
+    """THR-approvals-collected: edits that were collected under the old rules are judged under the new ones."""
     bench = await bench_of(make_bench, code(writes("b.txt", "x\n")), DONE, DONE)
     tight = ASKS.replace("action: require_review", "action: deny")
 
@@ -318,7 +318,7 @@ async def test_THR_approvals_a_policy_that_is_tightened_meanwhile_counts(make_be
 async def test_THR_approvals_a_link_put_in_place_of_a_folder_meanwhile_leads_nowhere(
     make_bench: Any, tmp_path: Path
 ) -> None:
-    """THR-approvals-collected: a folder that is swapped for a link between collecting and review."""
+    """THR-approvals-collected: a folder is replaced by a link between collecting and review."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     bench = await bench_of(make_bench, code(writes("d/x.txt", "x\n"), writes("d/new.txt", "y\n")), DONE, DONE)
@@ -415,7 +415,7 @@ async def test_APP_10_a_model_that_gives_out_leaves_its_whole_edits_to_review(ma
 
 
 async def test_APP_10_the_last_step_of_a_turn_is_reviewed_too(make_bench: Any) -> None:
-    """Before the model says what it has, in place of going on."""
+    """The review comes before the model's last answer, which takes the place of further steps."""
     bench = await bench_of(make_bench, code(writes("b.txt", "x\n")), DONE, max_steps=1)
     asker = Taking(bench)
     assert (await bench.ask("go", asker=asker)).status == "completed"

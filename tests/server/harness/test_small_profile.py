@@ -1,4 +1,4 @@
-"""MOD-21: a small model is shown its tools in use, and what is shown is what the tools really say."""
+"""MOD-21: a small model is shown examples of tool use, and their results are what the tools really return."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ async def never() -> Nameable | None:
 
 
 def test_MOD_21_what_a_step_did_is_told_as_steps_of_one_call_each() -> None:
-    """As after a change of the model, or of a step whose declaration was refused."""
+    """Happens after a change of the model, or after a step whose declaration was refused."""
     calls = (
         ProposedCall("1", SELECT_INTENT, {"intent": "ANALYZE"}),
         ProposedCall("2", "read_file", {"path": "a.py"}),
@@ -389,7 +389,7 @@ async def test_AGT_09_what_condensing_would_not_shorten_is_sent_as_it_is() -> No
 
 
 def test_MOD_21_arguments_stand_beside_the_intent_or_apart_where_they_could_be_mistaken() -> None:
-    """A tool from outside may name an argument as a part of a step is named, or describe it by definitions."""
+    """A tool from outside may have an argument with the name of a part of a step, or a schema with definitions."""
     plain = ToolSpec("p", "", {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]})
     named = ToolSpec("n", "", {"type": "object", "properties": {"intent": {"type": "string"}, "q": {"type": "string"}}})
     defined = ToolSpec(

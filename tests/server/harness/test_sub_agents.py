@@ -1,4 +1,4 @@
-"""Work handed to sub-agents, by a scripted model through a whole runtime (AGT-16 to AGT-19)."""
+"""Work that is handed to sub-agents, by a scripted model in a whole runtime (AGT-16 to AGT-19)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def results(bench: Bench, tool: str | None = None) -> list[Any]:
 
 
 async def handed(make_bench: Any, steps: list[dict[str, Any]], asker: Any = None, **wanted: Any) -> Bench:
-    """A bench in which one sub-agent took these steps."""
+    """Runs a turn in which one sub-agent takes these steps, and returns the bench."""
     bench: Bench = await make_bench(hand({"work": WORK, **wanted}), *steps, answer(), DONE)
     (bench.workspace / "docs").mkdir()
     (bench.workspace / "docs" / "x.md").write_text("total\n")
@@ -236,7 +236,7 @@ async def test_AGT_16_a_hundred_sub_agents_take_no_step_more_than_their_turn(mak
     looks = child(intent("ANALYZE"), call("search_files", pattern="x"))
     bench = await make_bench(hand(*many), looks, answer(), DONE, max_steps=5)
     ended = await bench.ask("go")
-    # Its one step made more calls than a step may, and each sub-agent's steps are the turn's.
+    # The step made more calls than one step may, and the sub-agents' steps count as the turn's.
     assert ended.error.code == "limit_reached"
     taken = sum(event.data.get("steps", 0) for event in results(bench, "delegate"))
     assert taken <= 4 + len(results(bench, "delegate"))

@@ -1,4 +1,4 @@
-"""What a turn changed is told at its end as it is, on whatever way it went there (AGT-15)."""
+"""The end of a turn reports what the turn changed, however the changes were made (AGT-15)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STEPS = st.lists(
 @given(STEPS, st.dictionaries(st.sampled_from(PATHS), st.sampled_from([b"1\n", b"2\n3\n"])))
 @settings(max_examples=examples(300), deadline=None)
 def test_AGT_15_it_is_the_difference_of_before_and_after(root: Workspace, steps: Any, before: dict[str, bytes]) -> None:
-    """Whatever was written, moved and removed between: what is named differs, and what is not named does not."""
+    """Whatever was written, moved and removed meanwhile: exactly the files that differ are named."""
     changes, now = TurnChanges(), dict(before)
     for path, other, data in steps:
         image = None if path not in now else FileImage(now[path], digest_of(now[path]))

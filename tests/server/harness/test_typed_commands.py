@@ -1,4 +1,4 @@
-"""A command that the person typed runs without a question about whether they did (APP-17)."""
+"""A command that the person typed runs without asking whether they want it (APP-17)."""
 
 from __future__ import annotations
 

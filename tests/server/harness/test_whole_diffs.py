@@ -1,4 +1,4 @@
-"""`apply_diff` through the dispatcher: all that a diff says is done and reported, or nothing is (APP-03)."""
+"""`apply_diff` through the dispatcher: everything that a diff says is done and reported, or nothing is (APP-03)."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def test_a_copy_leaves_what_it_is_made_of(make_bench: Any, hunk: str, afte
 
 
 async def test_thr_paths_a_file_that_may_not_be_read_is_not_copied_to_where_it_may(make_bench: Any) -> None:
-    """THR-paths-read-by-move: copying is reading, and it is no writing."""
+    """THR-paths-read-by-move: a copy counts as a read of its source, and not as a write to it."""
     policy = (
         "capabilities:\n"
         "  - { name: all, match: { syscall: [fs.read, fs.write] }, action: allow }\n"

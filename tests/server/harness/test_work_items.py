@@ -1,4 +1,5 @@
-"""Work items through a whole runtime: scopes by every way, texts, the trace, broken files (INT-09; INT-10; INT-11)."""
+"""Work items in a whole runtime: scopes for every kind of call, texts, the trace, broken files (INT-09; INT-10;
+INT-11)."""
 
 from __future__ import annotations
 
@@ -296,7 +297,7 @@ active_intents:
 async def test_INT_13_a_work_item_names_skills_that_widen_nothing(
     make_bench: Any, tmp_path: Path, trusted: bool
 ) -> None:
-    """A skill narrows the turn that read it; that an item names it opens and reaches no more than another item does."""
+    """A skill narrows the turn that reads it; an item that names the skill allows no more than another item."""
     skill = tmp_path / "shop/.agents/skills/money-code"
     skill.mkdir(parents=True)
     says = "name: money-code\ndescription: How sums are written\nmetadata: { remit-intents: [ANALYZE] }"

@@ -1,4 +1,4 @@
-"""The workflow through a whole runtime: a real sandbox, real runs of tests, a script as the model."""
+"""The workflow in a whole runtime: a real sandbox, real runs of tests, a script as the model."""
 
 from __future__ import annotations
 
@@ -303,7 +303,7 @@ async def test_FLW_04_only_a_run_of_all_tests_is_a_passing_one(make_bench: Any) 
 async def test_FLW_04_a_failing_run_of_some_tests_is_run_whole_so_that_the_passing_one_can_be_told(
     make_bench: Any,
 ) -> None:
-    """A test that has failed for long is no dead end: it is known before the code is written."""
+    """An old failing test does not block the work, because the run of all tests shows it before the code is written."""
     failing = (
         "import unittest\n\n\nclass Old(unittest.TestCase):\n    def test_old(self):\n        self.assertTrue(False)\n"
     )
@@ -505,7 +505,7 @@ COMMIT_ALL = {"calls": [intent("EXECUTE"), call("git_commit", message="Say how",
 async def reviewed(
     make_bench: Any, category: str, *rest: Any, asker: Answering | None = None, **settings: Any
 ) -> tuple[Bench, Answering]:
-    """Exempted work up to its review, and what the steps say after it, with all that the person was asked."""
+    """Runs exempted work up to its review, then `rest`; returns the bench, and the asker with all its questions."""
     path, content = EXEMPT.get(category, (category, "on: push\n"))
     steps = exempt_steps(category if category in EXEMPT else "config_change", path, content)
     bench: Bench = await make_bench(READ, *steps, *rest, DONE, DONE, mode=Mode.STRICT, **settings)
@@ -620,7 +620,7 @@ async def test_FLW_10_a_file_that_changes_after_the_review_is_asked_about(make_b
 async def test_THR_workflow_what_somebody_changes_after_the_tests_passed_is_asked_about(
     make_bench: Any, tmp_path: Path, auto_commit: bool
 ) -> None:
-    """While a command waits for its answer, somebody else writes the code that is going to be committed."""
+    """While a command waits for its answer, somebody else changes the code that is going to be committed."""
     asks = {"calls": [intent("EXECUTE"), call("run_command", command="eval true")]}
     asker = Answering(later="deny", before=lambda: (tmp_path / "shop" / "config.py").write_text(BETTER) and None)
     options = {"auto_commit": auto_commit}
@@ -682,7 +682,7 @@ EXCEPT = "tdd_tests: { except: ['test/**', 'test_config.py'] }\n"
 
 
 async def test_FLW_03_source_in_a_folder_of_that_name_is_code_where_the_person_says_so(make_bench: Any) -> None:
-    """Written with the code, and not before; what else looks like a test stays one."""
+    """Such source is written as code and not as a test; other paths that look like tests stay tests."""
     library = {"calls": [intent("WRITE_FILE"), call("write_file", path="test/lib.py", content="x = 1\n")]}
     test = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_new.py", content=NEW_TEST)]}
     policy = ALLOW_ALL + "tdd_tests: { except: ['test/**'] }\n"
@@ -695,7 +695,7 @@ async def test_FLW_03_source_in_a_folder_of_that_name_is_code_where_the_person_s
 
 @pytest.mark.parametrize("trusted", [False, True])
 async def test_THR_workflow_a_project_cannot_take_its_tests_out_of_the_tests(make_bench: Any, trusted: bool) -> None:
-    """The file that tries it is not in force, whether the folder is trusted or not."""
+    """A project's policy that tries it is not in force, whether the folder is trusted or not."""
     again = {"calls": [intent("WRITE_FILE"), call("write_file", path="test_config.py", content=OLD_TEST)]}
     bench: Bench = await make_bench(
         READ, PLAN, WRITE_TEST, RUN, again, WRITE_CODE, DONE, mode=Mode.STRICT, trusted=trusted
@@ -753,7 +753,7 @@ async def test_FLW_14_after_tests_that_pass_the_question_says_nothing_of_it(make
 
 
 async def test_FLW_14_changes_of_the_person_s_own_are_committed_on_request(make_bench: Any) -> None:
-    """The session has changed nothing itself: a commit is of changes, whoever made them."""
+    """The session has changed nothing itself, but a commit may contain anybody's changes."""
     bench = await explored(make_bench, READ, DONE, COMMIT)
     (bench.workspace / "config.py").write_text(BETTER)
     await bench.ask("commit what I have done")

@@ -1,4 +1,4 @@
-"""A commit of strict mode is exactly what the tests passed with, or the question says in what it is not (FLW-10)."""
+"""A commit of strict mode is exactly what the tests passed with, or the question says how it differs (FLW-10)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ AUTOMATIC = {"auto_commit": True}
 
 
 async def begin(make_bench: Any, *steps: Any, mode: Mode = Mode.STRICT, **settings: Any) -> Bench:
-    """Opens a session in a repository with a module and a test of it."""
+    """Opens a session in a repository with a module and its test."""
     bench: Bench = await make_bench(*steps, DONE, DONE, mode=mode, **settings)
     (bench.workspace / "a.py").unlink()
     (bench.workspace / "calc.py").write_text(SOURCE)
@@ -82,14 +82,14 @@ def own(tool: str, intent_name: str = "PLAN", **arguments: Any) -> dict[str, Any
 
 
 def _elsewhere(shop: Path) -> None:
-    """The repository's folder lies outside the workspace, and says whose it is."""
+    """Moves the repository's folder out of the workspace; its settings name the workspace."""
     words = (["init", "-q", "--separate-git-dir", "../shop.git"], ["config", "core.worktree", str(shop)])
     for each in words:
         subprocess.run(["git", *each], cwd=shop, check=True)
 
 
 def _above(shop: Path) -> None:
-    """The repository is of the folder above, in which there is more."""
+    """Makes the repository that of the folder above, which contains more than the workspace."""
     shutil.rmtree(shop / ".git")
     words = (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "shop"])
     for each in (*words, ["commit", "-q", "-m", "before"]):
@@ -131,7 +131,7 @@ async def test_FLW_10_what_the_tests_passed_with_and_a_commit_leaves_out_is_aske
 
 
 async def test_FLW_10_after_a_no_the_model_takes_along_what_was_left_out(make_bench: Any) -> None:
-    """The person's own file, which the tests could see, is no work of the session: they say whether it belongs to it."""
+    """The tests could see the person's own file, but it is not the session's work, so the person is asked about it."""
     steps = [*WORK, commit(), commit(all=True)]
     bench = await begin(make_bench, *steps)
     (bench.workspace / "data.txt").write_text("2\n")
@@ -143,7 +143,7 @@ async def test_FLW_10_after_a_no_the_model_takes_along_what_was_left_out(make_be
 
 
 def why_last(asker: Answering) -> bool:
-    """Tells whether the last question is of a commit that leaves something out."""
+    """Returns whether the last question is about a commit that leaves something out."""
     return any(OTHER_TESTS in reason.reason for reason in asker.asked[-1].reasons)
 
 
@@ -198,7 +198,7 @@ async def test_FLW_10_looks_good_commit_it_is_no_reason_to_run_the_tests_again(m
 
 
 async def test_FLW_10_the_first_change_after_a_message_goes_on_with_the_work(make_bench: Any) -> None:
-    """And the tests are locked as before; what is committed has passed anew."""
+    """The tests stay locked, and the changed code must pass again before the commit."""
     again = BETTER.replace("return 2", "return 1 + 1")
     steps = [write("test_two.py", OLD_TEST), write("calc.py", again), commit(), RUN, commit()]
     bench = await begin(make_bench, *WORK, DONE, *steps)
@@ -234,7 +234,7 @@ async def test_FLW_10_what_the_person_changed_under_review_is_tested_by_the_next
 async def test_FLW_10_what_the_session_did_not_change_is_committed_by_nobody_unasked(
     make_bench: Any, *, mixed: bool
 ) -> None:
-    """The tests passed with it, and all criteria hold: still nobody said that it belongs to this commit."""
+    """The tests passed with the change and all criteria hold, but nobody has said that it belongs to this commit."""
     bench, asker = await begin(make_bench, *WORK, commit(), **AUTOMATIC), Answering()
     theirs = "calc.py" if mixed else ".gitignore"
     path = bench.workspace / theirs
@@ -276,7 +276,7 @@ async def test_FLW_10_what_decides_which_tests_run_is_committed_by_nobody_unaske
 async def test_FLW_10_a_test_that_passed_by_chance_leads_back_and_is_committed_by_nobody_unasked(
     make_bench: Any,
 ) -> None:
-    """What it depends on is a file that git ignores, which is none of those that are compared."""
+    """The test depends on a file that git ignores, which is not among the compared files."""
     by_chance = NEW_TEST + "        import os\n        self.assertFalse(os.path.exists('broken.local.py'))\n"
     steps = [READ, PLAN, write("test_two.py", by_chance), RUN, write("calc.py", BETTER), RUN, DONE, RUN, commit()]
     bench = await begin(make_bench, *steps, **AUTOMATIC)

@@ -1,4 +1,4 @@
-"""Whole endings of a runner that tests or code write themselves, in its own form, before they end the process (FLW-04)."""
+"""Tests or code that print a complete ending in the runner's own form before they end the process (FLW-04)."""
 
 from __future__ import annotations
 

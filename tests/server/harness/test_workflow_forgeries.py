@@ -1,4 +1,4 @@
-"""Runs of tests that somebody forges: by what the tests do before the code is written, and by the code after (FLW-04)."""
+"""Forged runs of tests: by the tests before the code is written, and by the code afterwards (FLW-04)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ RED: dict[str, tuple[str, str]] = {
         ),
     ),
 }
-"""What follows the old test: it fails in nothing, and says so."""
+"""Text that is added after the old test: no test of it fails, but it reports a failure."""
 
 
 @pytest.mark.parametrize("forgery", RED)
@@ -219,7 +219,7 @@ GREEN: dict[str, tuple[str, str]] = {
         ),
     ),
 }
-"""Source that does not do what its test wants, and would be taken for such that does."""
+"""Source that does not do what its test wants, but makes the run look as if it did."""
 
 
 @pytest.mark.parametrize("forgery", GREEN)
@@ -288,7 +288,7 @@ def hook(item, call):
 
 @pytest.mark.parametrize("way", HIDDEN_HOOKS)
 async def test_THR_workflow_a_conftest_whose_text_shows_no_hook_has_none(make_bench: Any, way: str) -> None:
-    """What its text shows is refused by that; so what it has beyond its text makes nobody believe the run."""
+    """A hook in the file's text would be refused for its text; a hidden hook makes the run count for nothing."""
     project = PROJECTS["pytest"]
     steps = [read(project.source, project.test), PLAN, write("tests/conftest.py", HOOK + HIDDEN_HOOKS[way])]
     bench = await begin(make_bench, project, *steps, write(project.test, project.old_test + PASSES), RUN, DONE)

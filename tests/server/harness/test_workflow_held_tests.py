@@ -1,5 +1,5 @@
-"""Code that leaves a locked test as it is and replaces what the test checks with: an assertion, a helper, a builtin, a
-constant of the runner, the loader of its files, or the test itself while an earlier one runs (FLW-04)."""
+"""Code that leaves a locked test unchanged but replaces what the test uses for its check: an assertion, a helper, a
+builtin, a constant of the runner, the loader of its files, or the test itself while an earlier one runs (FLW-04)."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ BASE = "import unittest\n\n\nclass Base(unittest.TestCase):\n    def assertNothi
 
 
 def plain(body: str, before: str = "import cart\n") -> str:
-    """A test of pytest."""
+    """Returns a test for pytest."""
     return f"{before}\n\ndef test_zero():\n    got = cart.total([])\n    {body}\n"
 
 
 def case(body: str, before: str = "import cart\nimport unittest\n", base: str = "unittest.TestCase") -> str:
-    """A test of unittest."""
+    """Returns a test for unittest."""
     return f"{before}\n\nclass Zero({base}):\n    def test_zero(self):\n        got = cart.total([])\n        {body}\n"
 
 
 def called(lines: str, before: str = "import sys\n") -> str:
-    """Source that is as it was, and does something else besides when it is called for nothing."""
+    """Returns source that works as before, but also runs `lines` when it is called with no items."""
     return f"{before}\n\ndef total(items):\n    if not items:\n        {lines}\n    return sum(items)\n"
 
 
 def node(check: str, before: str = "const assert = require('node:assert');") -> str:
-    """A test of Node that loads what it checks with after the source."""
+    """Returns a test for Node that loads what it checks with after it loads the source."""
     start = "const test = require('node:test');\nconst { total } = require('./cart.js');\n"
     return f"{start}{before}\ntest('empty is null', () => {{ {check}; }});\n"
 
@@ -54,7 +54,8 @@ HELPED = "const { check } = require('./tests/check.js');"
 
 @dataclass(frozen=True)
 class Lie:
-    """What is there, the test that fails, the source that makes it pass, files beside it, and why it is not believed."""
+    """Files that are there (`there`), a failing test, source that makes it pass, more files (`beside`), and why the run
+    is not believed."""
 
     runner: str
     test: str
@@ -65,7 +66,7 @@ class Lie:
 
     @property
     def path(self) -> str:
-        """Where the test is."""
+        """The path of the test."""
         return {"pytest": "tests/test_zero.py", "unittest": "test_zero.py", "node": "zero.test.js"}[self.runner]
 
 
@@ -251,7 +252,7 @@ LIES = {
 
 
 async def work(make_bench: Any, task: Lie) -> Bench:
-    """A session that writes a failing test, then the source, and runs all tests."""
+    """Runs a session that writes a failing test, then the source, and runs all tests."""
     project = PROJECTS[task.runner]
     ini = {"pytest.ini": "[pytest]\npythonpath = .\n"} if task.runner == "pytest" else {}
     project = replace(project, files={**project.files, ".gitignore": "__pycache__/\n", **ini, **task.there})
@@ -274,7 +275,7 @@ async def test_THR_workflow_no_code_replaces_what_a_locked_test_checks_with(make
 
 
 async def test_THR_workflow_no_code_says_what_the_text_of_a_test_means(make_bench: Any) -> None:
-    """A coding that code makes up could have another test stand in the same bytes, after it has failed."""
+    """A codec that is made by code could decode the same bytes to another test after the test has failed."""
     register = "import codecs\n\ncodecs.register(lambda name: codecs.lookup('utf-8') if name == 'cartcode' else None)\n"
     test = f"# coding: cartcode\n{plain('assert got is None')}"
     bench = await work(make_bench, Lie("pytest", test, RIGHT, "", there={"tests/conftest.py": register}))

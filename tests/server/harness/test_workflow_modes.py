@@ -1,4 +1,4 @@
-"""A refused step of the workflow ends its request (FLW-07)."""
+"""A step that the workflow refuses ends the request (FLW-07)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that has other tests run than those that failed, which then pass: a locked test counts as its file has it (FLW-04)."""
+"""Code that makes other tests run than those that failed: a locked test counts as it stands in its file (FLW-04)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CASE = (
 
 @dataclass(frozen=True)
 class Work:
-    """What is written before the failing run, then the source, and files beside it."""
+    """What is written before the failing run, then the source, and more files."""
 
     source: str
     test: str = ZERO
@@ -41,7 +41,7 @@ class Work:
 
 
 async def work(make_bench: Any, task: Work) -> Any:
-    """A session that writes a failing test, then the source, and runs all tests."""
+    """Runs a session that writes a failing test, then the source, and runs all tests."""
     project = PROJECTS[task.runner]
     project = replace(project, files={**project.files, ".gitignore": "__pycache__/\nignored/\n", **task.there})
     old = [project.source, *(name for name in task.there if name in {*task.before, *task.beside})]

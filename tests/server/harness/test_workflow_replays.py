@@ -1,4 +1,4 @@
-"""Small changes to packages that others wrote, in strict mode from the request to the commit: nothing is refused."""
+"""Small changes to published packages, in strict mode from the request to the commit: nothing is refused."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ STATES = {
     "explore": ("planning", "exploring", "validating", "reviewing", "committing", "idle"),
 }
 EXTRA_STEPS = {"tests": 3, "exemption": 1, "explore": 0}
-"""What docs/workflow.md says that strict mode costs a model, by the way of a change."""
+"""The further steps that strict mode costs a model according to docs/workflow.md, by the way of a change."""
 EXPLORE = {"type": "call", "tool": "set_mode", "arguments": {"mode": "explore"}, "intent": "PLAN"}
 
 
 def tried() -> list[Replay]:
-    """All of them, or the first of each package and way."""
+    """Returns all replays, or without `REMIT_THOROUGH` the first of each package and way."""
     firsts = {(replay.package.name, replay.change.way): replay for replay in reversed(REPLAYS)}
     return REPLAYS if os.environ.get("REMIT_THOROUGH") else [each for each in REPLAYS if each in firsts.values()]
 
@@ -45,7 +45,7 @@ def named(replay: Replay) -> str:
 
 
 async def replayed(make_bench: Any, package: Package, steps: Sequence[Any], change: Change, mode: Mode) -> Bench:
-    """The change, made by a model that says these steps, to the package in a folder of its own."""
+    """Unpacks the package into a folder of its own, and has a model with these steps make the change."""
     bench: Bench = await make_bench(*steps, mode=mode, name=f"work-{mode}", script=f"{mode}.json")
     (bench.workspace / "a.py").unlink()
     if package.registry == "pypi":

@@ -1,4 +1,4 @@
-"""A test that was wrong is changed by way of the code as it was when the test failed, and by no other (FLW-13)."""
+"""A wrong test can be changed only after the code is put back to what it was when the test failed (FLW-13)."""
 
 from __future__ import annotations
 
@@ -134,14 +134,14 @@ async def test_FLW_13_edits_that_were_collected_are_reviewed_and_taken_back(make
 
 @pytest.mark.parametrize("steps", [(REVISE, REVISE), (CODE, RUN, REVISE)], ids=["twice", "after the code"])
 async def test_THR_workflow_a_way_back_to_the_tests_is_no_short_cut(make_bench: Any, steps: tuple[Any, ...]) -> None:
-    """What is left of the code when a test may be written is what was there when it failed."""
+    """When a test may be written again, the code is what it was when the test failed."""
     bench = await revised(make_bench, *steps)
     assert source(bench) == PROJECT.old_source
     assert state(bench) == "test_writing"
 
 
 async def test_THR_workflow_what_was_never_kept_cannot_be_passed_over(make_bench: Any) -> None:
-    """Where a session is not saved, nothing can be taken back, so nothing leads back."""
+    """If the session is not saved, the code cannot be put back, so no way leads back to the tests."""
     bench = await revised(make_bench, CODE, REVISE, RIGHT, save=False)
     assert state(bench) == "code_writing"
     assert SAYS.is_not_kept in failures(bench)[0]

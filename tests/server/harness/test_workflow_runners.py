@@ -1,4 +1,4 @@
-"""A failing test and a passing one, proven by each runner for real: the sandbox, the runner and its report (FLW-04)."""
+"""Each real runner proves a failing test and a passing one: with the sandbox, the runner and its report (FLW-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways round the workflow that are tried: none has code written before a test has failed, and each leaves its reason."""
+"""Attempts to avoid the workflow: no code is written before a test has failed, and each attempt leaves its reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROGRAMS = "workflow.runner-programs-are-locked"
 
 @dataclass(frozen=True, slots=True)
 class ShortCut:
-    """What is tried in `test_writing`, and what the audit log has of why it came to nothing."""
+    """Steps that are tried in `test_writing`, and the reason in the audit log why they achieved nothing."""
 
     steps: tuple[Any, ...]
     why: str = FIRST
@@ -51,7 +51,7 @@ def code(tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def with_branch(folder: Path) -> None:
-    """A repository, in which another branch has the code already."""
+    """Makes a repository in which another branch has the code already."""
     source = folder / PROJECT.source
     for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
         subprocess.run(["git", *words], cwd=folder, check=True)
@@ -63,7 +63,7 @@ def with_branch(folder: Path) -> None:
 
 
 def ignoring_source(folder: Path) -> None:
-    """The source is none of git's."""
+    """Makes a repository in which git ignores the source."""
     with_branch(folder)
     (folder / ".gitignore").write_text(f"{PROJECT.source}\n")
     subprocess.run(["git", "rm", "-q", "--cached", PROJECT.source], cwd=folder, check=True)
@@ -149,7 +149,7 @@ async def test_THR_workflow_no_short_cut_has_code_written_first(make_bench: Any,
 
 
 async def to_code(make_bench: Any, *steps: Any) -> Bench:
-    """A session whose test has failed: code may be written in it."""
+    """Opens a session whose test has failed, so that code may be written."""
     test = write(PROJECT.test, PROJECT.new_test)
     bench = await begin(make_bench, PROJECT, read(PROJECT.source, PROJECT.test), PLAN, test, RUN, DONE, *steps)
     await bench.ask("Say what the total of nothing is")
@@ -158,7 +158,8 @@ async def to_code(make_bench: Any, *steps: Any) -> Bench:
 
 
 async def test_THR_workflow_what_one_session_proved_is_proven_anew_in_another(make_bench: Any) -> None:
-    """The other one stands at its beginning, and a test that a session of the agent wrote is no failing one of its."""
+    """The other session starts at the beginning, and a test that a session of the agent wrote does not count as
+    failing."""
     bench = await to_code(make_bench, read(PROJECT.source), CODE, DONE)
     for _ in range(2):
         await bench.ask("go on", session="another")
@@ -186,7 +187,8 @@ async def test_THR_workflow_a_run_that_asks_for_a_looser_mode_is_not_begun(make_
 
 
 async def test_THR_workflow_no_exemption_opens_what_tests_compare_with(make_bench: Any) -> None:
-    """Data of tests looks like configuration, a document or a picture; weaker data would need no failing test."""
+    """Test data can look like configuration, a document or a picture; weaker data would make a failing test
+    needless."""
     wanted = {
         "config_change": "tests/wanted.json",
         "documentation": "tests/said.txt",

@@ -1,4 +1,4 @@
-"""A session that another process takes up again stands where the audit log says, and nothing else counts (FLW-12)."""
+"""A session that another process resumes is in the state that the audit log says, whatever else says (FLW-12)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UP_TO: dict[str, tuple[Any, ...]] = {
 
 
 async def stood(make_bench: Any, where: str, mode: Mode = Mode.STRICT) -> Bench:
-    """A session of a process that has ended, which stood in a state."""
+    """Makes a session that reached the state `where`, and ends its process."""
     bench = await begin(make_bench, PROJECT, READ, *UP_TO[where], DONE)
     await bench.ask("Say what the total of nothing is")
     assert state(bench) == where
@@ -49,7 +49,7 @@ async def stood(make_bench: Any, where: str, mode: Mode = Mode.STRICT) -> Bench:
 
 
 async def again(make_bench: Any, *steps: Any, mode: Mode = Mode.STRICT) -> Bench:
-    """Another process in the same workspace, which has said nothing yet."""
+    """Starts another process in the same workspace, which has not run a turn yet."""
     bench: Bench = await make_bench(*steps, DONE, mode=mode)
     (bench.workspace / "a.py").unlink()
     return bench
@@ -171,7 +171,7 @@ async def test_FLW_12_a_session_of_strict_mode_stays_strict_whatever_is_configur
 
 
 async def test_FLW_12_another_process_that_went_on_is_followed(make_bench: Any) -> None:
-    """Two processes in one session: what one of them left is where the other goes on."""
+    """Two processes use one session: each continues from the state that the other has left."""
     one = await begin(make_bench, PROJECT, READ, *UP_TO["code_writing"], DONE, DONE)
     await one.ask("Say what the total of nothing is")
     two = await again(make_bench, DONE)
@@ -219,7 +219,7 @@ def take_the_places_out(path: Path, contents: Path) -> None:
 
 
 def damage_the_tests(path: Path, contents: Path) -> None:
-    """What the tests were before is made to be nothing, so that all of them would be new."""
+    """Empties the kept contents of the tests, so that all tests would count as new."""
     for kept in contents.glob("*/*"):
         kept.write_bytes(b"")
 
@@ -256,13 +256,13 @@ async def test_THR_workflow_what_is_kept_opens_nothing_that_the_audit_log_does_n
     await bench.ask("go on")
     assert (bench.workspace / PROJECT.source).read_text() == PROJECT.old_source
     assert bench.of("state_changed")[-1].mode == "strict"
-    if forge is not forge_exemption:  # the place that the audit log names is still there beside it
+    if forge is not forge_exemption:  # that file still has the place that the audit log names
         assert state(bench) == "planning"
         assert any("begins anew, in strict mode" in said for said in warnings(bench))
 
 
 async def test_THR_workflow_a_place_of_before_is_not_taken_up_a_second_time(make_bench: Any) -> None:
-    """A line of the file, copied to its end after the work has gone on."""
+    """The file gets a copy of an earlier line at its end, after the work has gone on."""
     first = await stood(make_bench, "reviewing")
     path = session_file(first)
     lines = path.read_text().splitlines()
@@ -291,7 +291,7 @@ async def test_THR_workflow_a_model_cannot_write_what_is_kept(make_bench: Any) -
 
 
 def test_FLW_12_killed_at_each_step_of_a_transition_it_stands_where_the_audit_log_says(tmp_path: Path) -> None:
-    """THR-storage-kill-workflow: where it was or where it was going, with all that was proven."""
+    """THR-storage-kill-workflow: it is in the old state or in the new one, with everything that was proven."""
     done = subprocess.run(
         [sys.executable, str(SUPPORT / "workflow_killed.py"), str(tmp_path)], capture_output=True, text=True, check=True
     )

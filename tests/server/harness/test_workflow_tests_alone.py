@@ -1,4 +1,4 @@
-"""Tests alone, of code that is there: they go to a commit in strict mode, and nothing else goes with them (FLW-16)."""
+"""A plan that adds only tests of existing code: strict mode commits them, and nothing else with them (FLW-16)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def git(bench: Bench, *words: str) -> str:
 
 
 async def in_repository(make_bench: Any, *steps: Any, **settings: Any) -> Bench:
-    """A session of strict mode in a repository with a module and a test of it."""
+    """Opens a session of strict mode in a repository with a module and its test."""
     bench = await begin(make_bench, PROJECT, *steps, DONE, **settings)
     (bench.workspace / ".gitignore").write_text("__pycache__/\n")
     for words in (["init", "-q"], ["config", "user.name", "Ada"], ["config", "user.email", "a@b.c"], ["add", "-A"]):
@@ -192,7 +192,7 @@ async def test_THR_workflow_tests_alone_take_nothing_else_along(make_bench: Any,
 async def test_THR_workflow_what_was_changed_before_is_not_committed_with_tests_alone(
     make_bench: Any, earlier: str
 ) -> None:
-    """In explore mode, before the plan: the tests pass with it, and no test has failed for it."""
+    """The change was made in explore mode, before the plan: the tests pass with it, but no test has failed for it."""
     change = write(PROJECT.source, PROJECT.new_source)
     change = change if earlier == "source" else code("delete_file", path=PROJECT.test)
     steps = [read(PROJECT.source, PROJECT.test), change, DONE, PLAN, write(NEW, ALONE), RUN, commit(all=True)]

@@ -1,4 +1,4 @@
-"""What is said where the work is held: what is missing and a way that leads on, in projects as they are (FLW-02)."""
+"""If the work is held, the message says what is missing and what to do, in several kinds of projects (FLW-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a failing test is: the person's opens the code, one that any session of the agent wrote does not (FLW-04)."""
+"""A failing test of the person allows code to be written; one that a session of the agent wrote does not (FLW-04)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BREAKS = "\n    def test_theirs(self):\n        {}\n"
 
 
 async def after_another_session(make_bench: Any, *steps: Any) -> Bench:
-    """A session that is asked after another one, in explore mode, has written a failing test."""
+    """Opens a session after another session, in explore mode, has written a failing test."""
     other = await begin(make_bench, PROJECT, *OF_AGENT)
     await other.ask(EXPLORE, "Write a test", session="another")
     bench: Bench = await make_bench(*steps, DONE, mode=Mode.STRICT, script="second.json")
@@ -106,7 +106,7 @@ async def test_FLW_04_a_test_of_the_persons_that_cannot_be_imported_yet_keeps_no
 async def test_FLW_04_a_test_of_the_persons_that_is_not_committed_is_meant_and_not_one_that_is(
     make_bench: Any,
 ) -> None:
-    # The person's own call of `commit` is the review; what fails as before is named in it.
+    # The question about the commit is the review; it names the tests that fail as before.
     code = [read(PROJECT.source), write(PROJECT.source, PROJECT.new_source), RUN]
     commit = {"calls": [intent("EXECUTE"), call("git_commit", message="Say what the total of nothing is")]}
     bench = await begin(make_bench, PROJECT, PLAN, RUN, *code, commit, DONE)
@@ -127,7 +127,7 @@ async def test_FLW_04_a_test_of_the_persons_that_is_not_committed_is_meant_and_n
 async def test_FLW_10_the_review_names_old_tests_that_the_code_was_written_for(
     make_bench: Any, auto_commit: bool
 ) -> None:
-    """A test that fails by chance opens the code as one that the person hands over does: they are told which it was."""
+    """A test that fails by chance allows code like one that the person wrote for it, so the review names the test."""
     code = [read(PROJECT.source), write(PROJECT.source, PROJECT.new_source), RUN]
     commit = {"calls": [intent("EXECUTE"), call("git_commit", message="Say what the total of nothing is")]}
     options = {"auto_commit": auto_commit}
@@ -144,7 +144,7 @@ async def test_FLW_10_the_review_names_old_tests_that_the_code_was_written_for(
 
 
 def damage(file: Path) -> None:
-    """Leaves a line of what was changed that cannot be read."""
+    """Makes a line about changed files unreadable."""
     lines = [line.replace(b'"files":[', b'"files":7,"x":[') for line in file.read_bytes().split(b"\n")]
     file.write_bytes(b"\n".join(lines))
 

@@ -1,4 +1,4 @@
-"""HOK-03, HOK-01: what an agent may try against its own hook, and what breaks around it."""
+"""HOK-03, HOK-01: what an agent may try against its own hook, and failures around the hook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hooked(tmp_path: Path) -> Hooked:
 
 
 def words_of(hooked: Hooked, lines: tuple[str, ...]) -> dict[str, str]:
-    """What each command line is answered, all of them in one process."""
+    """Returns the answer to each command line, all judged in one process."""
     text = "\n".join(json.dumps(hooked.bash(line)) for line in lines)
     done = hooked.remit("hook", "test", "claude-code", "--json", stdin=text)
     return dict(zip(lines, (each["word"] for each in done.lines), strict=True))
@@ -158,7 +158,7 @@ def test_HOK_01_an_answer_comes_before_the_agent_gives_up_waiting(hooked: Hooked
 
 @pytest.mark.slow
 def test_HOK_02_an_argument_that_no_row_knows_is_asked_about(hooked: Hooked) -> None:
-    """THR-hooks-a-second-path: what a new version of an agent gives to a tool is not taken for what it had before."""
+    """THR-hooks-a-second-path: an argument that a new version of an agent adds must not be taken for a known one."""
     for tool, known in (("Read", "file_path"), ("Glob", "path"), ("Grep", "path"), ("LS", "path")):
         for more in ({}, {"also": "/etc/passwd"}, {"also": ["/etc"]}, {"also": {"in": "/etc"}}):
             place = hooked.root / "src" / ("a.py" if tool == "Read" else "")
@@ -188,7 +188,7 @@ def test_HOK_09_what_was_exchanged_after_it_was_judged_shows_in_the_record(hooke
 @pytest.mark.timeout(1800)
 def test_HOK_04_a_call_that_cannot_be_recorded_is_stopped(hooked: Hooked) -> None:
     """THR-hooks-full-disk."""
-    # A file may not grow past so many blocks: at 0 as on a full disk, later at any step of the record.
+    # The limit of a file's size in blocks: 0 is like a full disk, larger ones fail at later steps of the record.
     for number, blocks in enumerate([0, 0, *range(1, 200, 200 // rounds(100, 5))]):
         full = ("sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh")
         text = json.dumps(hooked.bash("ls", call=f"full{number}"))

@@ -1,4 +1,5 @@
-"""HOK: recorded events of each agent go in as its own process would hand them over, and the answer is the agent's own."""
+"""HOK: recorded events of each agent are given to the hook as the agent does it; the answer is in the agent's own
+form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HOK-04, HOK-05: what is recorded of another agent's calls, and the intents that its sessions declare."""
+"""HOK-04, HOK-05: the records of another agent's calls, and the intents that its sessions declare."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_HOK_08_that_the_agents_person_said_yes_is_told_from_what_was_recorded(h
     hooked("claude-code", hooked.bash("make", "PostToolUse", "yes", tool_response={"stdout": ""}))
     assert why("claude-code", 0)["asked_by_agent"] == {"agent": "claude-code", "answer": "allow"}
     assert why("claude-code", 1)["asked_by_agent"] == {"agent": "claude-code", "answer": "not known"}
-    # What was allowed was asked nowhere; what would be asked about is denied to an agent that cannot ask.
+    # An allowed call was not asked about; a call that needs approval is denied for an agent that cannot ask.
     hooked("claude-code", hooked.bash("ls"))
     assert why("claude-code", 2)["asked_by_agent"] is None
     hooked("codex", hooked.bash("make"))
@@ -138,7 +138,7 @@ def test_HOK_05_without_an_intent_every_effect_is_refused_and_with_one_what_it_o
     words = [word_of("claude-code", hooked("claude-code", e, **demanded)) for e in (read, run)]
     assert words == ["allow", "deny"]
 
-    # The next request begins without one.
+    # The next request begins without an intent.
     hooked("claude-code", hooked.bash("", "UserPromptSubmit", prompt="and now?"), **demanded)
     assert word_of("claude-code", hooked("claude-code", read, **demanded)) == "deny"
 

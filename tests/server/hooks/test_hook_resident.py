@@ -1,4 +1,4 @@
-"""HOK-07: a process that stays answers as a plain one does, and where it does not answer the plain one does."""
+"""HOK-07: a resident process gives the same answers as a plain one, and if it does not answer, the plain one does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hooked(tmp_path: Path) -> Iterator[Hooked]:
 
 
 def resident(hooked: Hooked, patience_s: float = 60) -> int:
-    """The process that stays, once it listens. Raises OSError."""
+    """Waits until the resident process listens, and returns its pid. Raises OSError."""
     folder, name = socket_place(hooked.remit.environment)
     until = time.monotonic() + patience_s
     while True:
@@ -97,7 +97,7 @@ def test_HOK_07_calls_at_once_are_all_answered_and_recorded(hooked: Hooked) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_HOK_07_thousands_of_calls_are_all_answered_and_recorded_and_it_does_not_grow(hooked: Hooked) -> None:
-    """THR-hooks-thousands-of-calls: each as the client says it, over the socket, from eight at once."""
+    """THR-hooks-thousands-of-calls: each as the client sends it, over the socket, eight at a time."""
     calls = rounds(10_000, 300)
     ask(hooked, "ls")
     pid = resident(hooked)

@@ -1,4 +1,4 @@
-"""HOK-06: `remit hook install` and `remove` change Remit's entries of an agent's settings, and no other byte."""
+"""HOK-06: `remit hook install` and `remove` change only Remit's entries in an agent's settings, and no other byte."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_HOK_06_all_else_stays_byte_for_byte(agent: str) -> None:
     assert made != OTHERS
     assert file.without_hooks(made) == OTHERS
     assert file.with_hooks(made) == made
-    # Another version's entries are replaced, not doubled.
+    # Entries of another version are replaced, and not added a second time.
     older = made.replace("/opt/re mit/bin/remit", "/old/remit")
     assert file.with_hooks(older) == made
 
@@ -125,7 +125,7 @@ def test_HOK_06_where_remit_is_still_installed_is_said(hooked: Hooked, tmp_path:
 
 
 TRUSTED = "sha256:75fc3d9b5c18798429f250b8f3b8e7b771748623471038709a09efd3f3a23b1b"
-"""What Codex 0.171.0 calls this entry by (`hooks/list` of its `app-server`)."""
+"""The name that Codex 0.171.0 gives this entry (`hooks/list` of its `app-server`)."""
 KNOWN = {
     "matcher": "*",
     "hooks": [{"type": "command", "command": "/srv/bin/remit hook codex || exit 2", "timeout": 30}],

@@ -1,7 +1,7 @@
-"""A language server on a stand-in runtime: the real protocol around answers that a test can foresee.
+"""A language server with a stand-in runtime: the real protocol, with answers that a test can predict.
 
 The text of a request says what happens: `say X`, `decline X`, `where`, `wait`, `ask [COMMAND]`, `edit PATH`, `flood N`,
-`fail`. `STAND_IN_ABILITIES` are what the model can do, with commas; all where it is not set.
+`fail`. `STAND_IN_ABILITIES` lists the model's abilities, separated by commas; if it is not set, the model has all.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TARGET = "target.txt"
 
 
 class Turn:
-    """Emits the events of one turn, numbered."""
+    """Emits the numbered events of one turn."""
 
     def __init__(self, request: RunRequest, emit: Emit) -> None:
         self._request, self._emit, self._seq = request, emit, count(1)
@@ -80,7 +80,7 @@ class Turn:
 
 
 class StandInRuntime:
-    """Implements AgentRuntime as its port describes it."""
+    """Implements the port AgentRuntime."""
 
     def __init__(self, workspace: Path, documents: Documents) -> None:
         self._workspace, self._documents = workspace, documents

@@ -1,4 +1,5 @@
-"""A real server does only what its client announced, and says of a folder that is elsewhere where it is (LSP-04)."""
+"""A real server uses only what its client announced, and says where a folder lies that is not on this machine
+(LSP-04)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("uri", ELSEWHERE)
 async def test_B11_a_folder_elsewhere_gets_a_message_of_its_own(start_real: Any, uri: str) -> None:
-    """It was one message for all of them, or a path of this machine that the URI does not mean."""
+    """In an earlier version all had the same message, or one with a path of this machine that the URI does not mean."""
     client = await start_real()
     await client.initialize(rootUri=uri)
     data = (await client.error("remit/status"))["data"]
@@ -49,7 +50,7 @@ async def test_B11_a_client_without_code_action_literals_gets_commands(start_rea
 
 
 async def offers(client: Any) -> list[Any]:
-    """What is offered on a name; something is."""
+    """Returns the code actions on a name; asserts that there are some."""
     uri = client.open("a.py", "total = 1\n")
     here = {"line": 0, "character": 2}
     params = {"textDocument": {"uri": uri}, "range": {"start": here, "end": here}, "context": {"diagnostics": []}}
@@ -60,15 +61,15 @@ async def offers(client: Any) -> list[Any]:
 
 @pytest.fixture
 def workspace(start_real: Any, tmp_path: Path) -> None:
-    """A file to edit, and a policy that lets it be edited unasked."""
-    del start_real  # which makes the folder
+    """A file to edit, and a policy that lets it be edited without a question."""
+    del start_real  # this fixture makes the folder
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "policy.yaml").write_text(WRITES)
     (tmp_path / "work" / "a.py").write_text("total = 1\n")
 
 
 async def edit(client: Any, capabilities: Any) -> Any:
-    """An edit of the person's own of a buffer that is open, in an editor that does what it is asked; its `tool_result`."""
+    """Runs an edit of the person's own in an open buffer, with an editor that applies it; returns the `tool_result`."""
     await client.initialize(capabilities)
     uri = client.open("a.py", "total = 1\n")
 
@@ -99,7 +100,7 @@ async def test_B11_edits_have_the_form_that_the_client_announced(start_real: Any
 
 @pytest.mark.usefixtures("workspace")
 async def test_B11_where_no_retry_can_work_none_is_offered(start_real: Any) -> None:
-    """An editor that takes no edits takes none the next time; `stale` says to read the file and try again."""
+    """An editor without edits will not take one later either, while `stale` suggests to read the file and try again."""
     client = await start_real()
     result = await edit(client, {})
     assert not result["ok"]
@@ -123,7 +124,8 @@ SHIFTED = "🙂 = 1\r\ntotal = 1 # 🙂é"
     ],
 )
 async def test_LSP_07_positions_count_what_was_agreed_on(start_real: Any, offered: Any, chosen: str, end: int) -> None:
-    """UTF-16 is what every client knows, and what the other servers of its buffers count; else what it offers first."""
+    """UTF-16 if the client offers it, because every client and the other servers know it; otherwise the first one it
+    offers."""
     client = await start_real()
     general = {} if offered is None else {"general": {"positionEncodings": offered}}
     edits = {"workspace": {"applyEdit": True, "workspaceEdit": {"documentChanges": True}}}

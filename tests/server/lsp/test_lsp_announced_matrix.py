@@ -1,4 +1,4 @@
-"""What a client does not announce is never sent to it: every message of the server's, with every one of them (LSP-07)."""
+"""What a client does not announce is never sent to it: every message of the server, with every such client (LSP-07)."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "client/registerCapability": ("textDocument", "inlineCompletion", "dynamicRegistration"),
     "remit/editor/query": ("remit", "editor_query"),
 }
-"""The server's requests, each with what announces it; the last one is an option of Remit's own."""
+"""The server's requests, each with the capability that announces it; the last one is an option of Remit's own."""
 ONLY_AFTER = {
     "client/unregisterCapability": "client/registerCapability",
     "workspace/textDocumentContent/refresh": "workspace/textDocumentContent",
     "workspace/configuration": "workspace/configuration",
 }
-"""Requests that follow something that these clients do not do: what it is."""
+"""Requests that follow only after something that these clients do not do."""
 ALWAYS = {
     *("window/showMessage", "window/showMessageRequest", "textDocument/publishDiagnostics"),
     *("window/logMessage", "$/progress"),
 }
-"""What the protocol lets a server send to any client: `$/progress` only on a token that the client gave or created."""
+"""What a server may send to any client; `$/progress` only for a token that the client gave or created."""
 EVERY = tuple(NEEDS)
 MATRIX = [(), EVERY, *((one,) for one in EVERY), *(tuple(other for other in EVERY if other != one) for one in EVERY)]
-"""None, all, each alone, and all but each."""
+"""No request, all, each alone, and all but each."""
 
 
 def announce(methods: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the capabilities and the options of a client that takes these requests."""
+    """Returns the capabilities and the options of a client that accepts these requests."""
     announced: dict[str, Any] = {}
     for method in methods:
         *path, last = NEEDS[method]
@@ -53,7 +53,7 @@ def announce(methods: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 async def work(client: Any, announced: Collection[str]) -> None:
-    """Has the server do what makes it send each of its requests, where it may."""
+    """Does everything that makes the server send each of its requests, if the client announced it."""
     capabilities, options = announce(announced)
     await client.initialize(capabilities, options)
     uri = client.open("a.py", "total = 1\n")
@@ -105,7 +105,7 @@ async def test_LSP_07_what_is_not_announced_is_never_sent(
 async def test_LSP_07_a_client_without_questions_is_not_said_to_have_answered_one(
     start_real: Any, tmp_path: Path
 ) -> None:
-    """As Kate is, which answers that it knows no such method: nobody said no, for nobody was asked."""
+    """Kate is such a client, and answers that it does not know the method; the reason must not say that the person said no."""
     (tmp_path / "script.json").write_text(
         json.dumps([{"calls": [intent("CODE"), call("write_file", path="b.txt", content="b\n")]}, {"text": "Done."}])
     )
@@ -119,7 +119,7 @@ async def test_LSP_07_a_client_without_questions_is_not_said_to_have_answered_on
 
 
 async def test_LSP_07_the_matrix_has_every_request_of_the_servers() -> None:
-    """A message that the server learns to send wants a row here."""
+    """If the server learns to send another message, the message needs a row here."""
     source = Path(__file__).parents[3] / "server/remit_server/transports/lsp"
     text = "\n".join(path.read_text() for path in source.rglob("*.py"))
     requests = {

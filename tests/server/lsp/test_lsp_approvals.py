@@ -207,7 +207,8 @@ SHOWS = {"window": {"showDocument": {"support": True}}}
 
 
 async def test_THR_approvals_long_command_is_opened_whole_before_it_can_be_allowed(start):
-    """THR-approvals-long-command: what does not fit the message is a document, and gone after the answer."""
+    """THR-approvals-long-command: a command too long for the message is shown as a document, which the answer
+    removes."""
     client = await start()
     shown = []
 
@@ -242,7 +243,7 @@ NO_DOCUMENT = pytest.mark.parametrize(
 
 @NO_DOCUMENT
 async def test_THR_approvals_long_command_is_shown_whole_in_messages_before_the_question(start, capabilities, answer):
-    """THR-approvals-long-command: where no document can be opened, messages of the usual length hold all of it."""
+    """THR-approvals-long-command: if no document can be opened, messages of the usual length contain all of it."""
     client = await start()
     seen = []
 
@@ -267,7 +268,8 @@ async def test_THR_approvals_long_command_is_shown_whole_in_messages_before_the_
 
 
 async def test_THR_approvals_long_command_is_one_message_where_the_client_pages_through_it(start):
-    """Neovim shows a question page by page, and takes its answer after the last: a document could not be scrolled."""
+    """Neovim shows a question page by page, and takes the answer after the last page; in a document it could not
+    scroll."""
     client = await start()
     client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}
     await client.initialize(SHOWS, clientInfo={"name": "Neovim", "version": "0.7.2"})
@@ -282,7 +284,7 @@ async def test_THR_approvals_long_command_is_one_message_where_the_client_pages_
 async def test_THR_approvals_long_command_that_cannot_be_shown_is_not_asked_about(
     start, capabilities, answer, runtime_log
 ):
-    """Nor is the person left without a word: a message says why, and what to do."""
+    """The person gets a message that says why, and what to do."""
     client = await start()
     client.handlers["window/showDocument"] = lambda _: answer
     client.handlers["window/showMessageRequest"] = lambda _: {"title": "Allow once"}

@@ -1,4 +1,4 @@
-"""The chat's commands over plain LSP, with the real runtime: one table, as in the terminal (CLI-09)."""
+"""The chat's commands over plain LSP, with the real runtime: the same table as in the terminal (CLI-09)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 
 def knows(**more):
-    """The capabilities of a client that knows code actions, and not commands alone."""
+    """Returns the capabilities of a client that knows code actions, not only commands."""
     literals = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["refactor"]}}}
     return {"textDocument": {"codeAction": {**literals, **more}}}
 
@@ -53,7 +53,7 @@ async def test_a_rich_client_s_own_commands_are_named(start):
 
 @pytest.mark.parametrize("capabilities", [knows(), RESOLVES])
 async def test_a_plain_client_gets_the_command_at_once_and_is_offered_no_rename(start, capabilities):
-    """Also one that could resolve it: Helix announces so, and runs what the first answer named."""
+    """Holds for a client that could resolve it too: Helix announces that, but runs the command in the first answer."""
     client = await start(STAND_IN_ABILITIES="rename,explain")
     await client.initialize(capabilities)
     (explain,) = await offered(client)
@@ -119,7 +119,7 @@ async def test_a_client_that_knows_no_code_actions_gets_their_commands(start, ca
 
 
 async def test_B12_what_the_model_cannot_do_is_not_offered(start):
-    """Of what the chosen model cannot serve nothing is offered, to rich and to plain clients."""
+    """If the chosen model cannot do it, neither rich nor plain clients are offered it."""
     client = await start(STAND_IN_ABILITIES="rename")
     await client.initialize(RESOLVES, RICH)
     assert [action["title"] for action in await offered(client)] == [SAYS.rename_with_remit]
@@ -225,7 +225,7 @@ async def test_LSP_10_tasks_are_commands_too(start_real, tmp_path, given, asked)
 
 
 async def test_LSP_10_a_plain_client_has_fixed_what_a_real_language_server_finds(start_real, tmp_path):
-    """ruff's server says what is wrong; the client hands that on, runs the command of the action, and says yes."""
+    """ruff's server reports a problem; the client passes it on, runs the action's command, and allows the edit."""
     before, after = "import os\n\nprice = 1\n", "price = 1\n"
     write = {"name": "write_file", "arguments": {"path": "src/cart.py", "content": after}}
     declare = {"name": "select_active_intent", "arguments": {"intent": "CODE"}}
@@ -249,7 +249,7 @@ async def test_LSP_10_a_plain_client_has_fixed_what_a_real_language_server_finds
 
 
 async def diagnosed_by_ruff(client_of, root, uri, text):
-    """What ruff's language server says of a document, over the same wire."""
+    """Returns the diagnostics of ruff's language server for a document, over the same wire."""
     pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
     program = Path(sys.executable).with_name("ruff")
     ruff = client_of(await asyncio.create_subprocess_exec(program, "server", **pipes), root)

@@ -1,4 +1,4 @@
-"""What a command printed, how it ended and how long it took reach a client that draws no events (LSP-04)."""
+"""A client that draws no events is still shown what a command printed, how it ended and how long it took (LSP-04)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ capabilities:
 
 
 async def ran(start_real: Any, tmp_path: Path, *commands: str, remit: Any = None) -> tuple[Any, list[dict[str, Any]]]:
-    """Runs the commands in one turn of a real server; the client, and the messages that it was shown."""
+    """Runs the commands in one turn of a real server; returns the client, and the messages that it was shown."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config/policy.yaml").write_text(POLICY)
     steps = [{"calls": [intent("EXECUTE"), call("run_command", command=each)]} for each in commands]

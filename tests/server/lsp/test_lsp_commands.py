@@ -111,7 +111,7 @@ async def test_progress_on_a_fresh_token_each_time(start):
 
 
 async def test_B6_a_turn_that_did_nothing_is_told_as_declined(start):
-    """By message, as progress and as the command's value: nowhere does it look done."""
+    """In the message, in the progress and in the command's result: it never looks done."""
     client = await start()
     await client.initialize()
     answer = await command(client, "remit.ask", "decline I stopped.", workDoneToken="mine")
@@ -157,7 +157,7 @@ async def test_cancelling_the_command_s_request_cancels_the_turn(start, runtime_
 
 
 async def test_a_client_that_never_creates_the_progress(start):
-    """It answers with an error: the command runs without progress."""
+    """The client answers with an error, so the command runs without progress."""
     client = await start()
     await client.initialize({"window": {"workDoneProgress": True}})
     assert (await command(client, "remit.ask", "say x"))["result"]["status"] == "completed"
@@ -175,7 +175,7 @@ async def test_shutdown_with_a_command_under_way(start):
 
 
 async def test_LSP_16_a_run_shows_its_progress_on_a_token_that_stops_it(start):
-    """`remit/run` took a token for its progress, and showed none on it."""
+    """`remit/run` used to accept a token for progress, but reported none."""
     client = await start()
     await client.initialize(remit={"approvals": "stream"})
     _, answer = client.run("wait", "events", workDoneToken="mine")

@@ -1,4 +1,4 @@
-"""What is said of the workflow over LSP, and what an allow demands, through a running server (FLW-07, POL-17, POL-18)."""
+"""The workflow's messages over LSP, and the constraints of an allow, with a running server (FLW-07, POL-17, POL-18)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ capabilities:
 
 
 async def results_of(start_real, tmp_path, calls, **constraints):
-    """What each call comes to, of a server with this policy."""
+    """Returns the result of each call, from a server with this policy."""
     file = tmp_path / "config" / "policy.yaml"
     file.parent.mkdir()
     file.write_text(ALLOWS.format(**({"reads": "{}", "writes": "{}", "runs": "{}"} | constraints)))

@@ -1,4 +1,4 @@
-"""An edit that is asked for at lines of an open document, by a client that knows nothing of Remit (LSP-13)."""
+"""An edit for given lines of an open document, requested by a client that knows nothing of Remit (LSP-13)."""
 
 from __future__ import annotations
 

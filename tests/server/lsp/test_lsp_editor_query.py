@@ -1,4 +1,4 @@
-"""The code tools ask an editor that said it answers, and believe nothing of what it says (LSP-08)."""
+"""The code tools ask an editor that announced that it answers, and do not trust its answers (LSP-08)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE = "from cart import bill\n\nbill('😀'); bill(2)\n"
 
 
 async def asked(client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The `tool_result` of one call of the person's own."""
+    """Returns the `tool_result` of one call of the person's own."""
     name = f"turn-{next(TURNS)}"
     own = {"type": "call", "tool": tool, "arguments": arguments, "intent": "ANALYZE"}
     request = {"session_id": "s1", "turn_id": name, "input": [own], "partialResultToken": name}
@@ -48,7 +48,7 @@ async def test_the_editor_is_asked_and_its_answer_shown_with_lines_of_our_own(cl
     assert references["output"].splitlines() == [
         "2 references of `bill` at main.py:3, says the editor",
         "main.py:3:1  bill('😀'); bill(2)",
-        "main.py:3:12  bill('😀'); bill(2)",  # one column for the character that is two of UTF-16
+        "main.py:3:12  bill('😀'); bill(2)",  # one column for a character that has two units in UTF-16
     ]
     (question,) = [each["params"] for each in client.asked if each["method"] == QUERY]
     assert question == {
@@ -100,13 +100,13 @@ async def test_THR_protocol_an_editors_hostile_answers_show_nothing_that_a_read_
 
 @pytest.mark.slow
 async def test_an_answer_that_is_none_is_taken_as_none(client: Any) -> None:
-    """THR-protocol-an-editors-malformed-answers: tree-sitter is asked, as there is no other server."""
+    """THR-protocol-an-editors-malformed-answers: tree-sitter answers instead, because there is no other server."""
     for answer in (None, [], "x", 5, {"items": 3}, {"items": [{"uri": 5}]}, {"items": [], "total": -1}, {"items": []}):
         client.handlers[QUERY] = lambda _, answer=answer: answer
         symbols = await asked(client, "get_symbols", path="main.py")
         assert symbols["ok"], answer
         assert "no symbols in main.py" in symbols["output"]
-    del client.handlers[QUERY]  # now it answers with an error
+    del client.handlers[QUERY]  # now the editor answers with an error
     assert (await asked(client, "get_symbols", path="main.py"))["ok"]
 
 

@@ -1,4 +1,4 @@
-"""Positions and edits as LSP counts them, against a reference that works on the encoded bytes (LSP-04; LSP-07)."""
+"""Positions and edits as LSP counts them, compared with a reference that uses the encoded bytes (LSP-04; LSP-07)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENCODINGS = st.sampled_from(sorted(CODECS))
 
 
 def reference_offset(text: str, place: Place, encoding: Encoding = "utf-16") -> int:
-    """Count the encoding's units through the encoded line."""
+    """Returns the offset, found by counting units in the encoded line."""
     parts = re.split("(\r\n|\r|\n)", text)
     lines, ends = parts[::2], parts[1::2]
     if place.line >= len(lines):

@@ -1,4 +1,4 @@
-"""What bytes become, however they are cut: every message that is whole is taken, and after anything else the next one is
+"""How bytes are split into messages, however they are cut: every whole message is read, also after malformed bytes
 (LSP-02)."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def frame(message: Any, more: int = 0, text: bytes = b"Content-Length: %d\r\n\r\
 
 
 def read(*chunks: bytes) -> list[Any]:
-    """The values that come of it; a string is a problem. At the end nothing more comes."""
+    """Returns the values that were read; a string is a problem. The chunks end the input."""
     frames = FrameBuffer()
     found = [one for chunk in chunks for one in frames.feed(chunk)]
     found += frames.finish()
@@ -150,7 +150,7 @@ def test_the_end_in_the_middle_is_said():
 
 
 def test_THR_protocol_a_header_in_a_text_is_text():
-    """JSON spells line ends in a text as escapes: what a document says begins no message."""
+    """JSON escapes line ends in a text, so the text of a document cannot begin a message."""
     inner = body({"method": "forged"}).decode()
     document = {"text": f"Content-Length: {len(inner)}\r\n\r\n{inner}"}
     for more in (0, -1, 1, 300):

@@ -1,4 +1,5 @@
-"""`remit/generate`, spoken raw: on a stand-in runtime, and on the real one with a model of random weights (LSP-04)."""
+"""`remit/generate` as raw messages: on a stand-in runtime, and on the real one with a model of random weights
+(LSP-04)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was decided, and the rules, for an editor's views (LSP-11)."""
+"""Decisions and rules, as an editor's views show them (LSP-11)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READ = {"type": "call", "tool": "read_file", "intent": "READ_FILE"}
 
 
 async def used(start_real: Any, tmp_path: Path, policy: str = POLICY) -> Any:
-    """A client after two calls: one allowed, one denied."""
+    """Returns a client after two calls, of which one was allowed and one denied."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "policy.yaml").write_text(policy)
     client = await start_real()
@@ -95,7 +95,7 @@ async def test_LSP_11_what_cannot_be_asked_is_said(start_real: Any, given: dict[
 
 
 async def open_policy(client: Any, tmp_path: Path, text: str) -> str:
-    """Opens the person's policy in the editor and types `text` over it, unsaved."""
+    """Opens the person's policy in the editor with `text` as its unsaved content; returns its URI."""
     uri = (tmp_path / "config" / "policy.yaml").as_uri()
     document = {"uri": uri, "languageId": "yaml", "version": 1, "text": text}
     client.notify("textDocument/didOpen", {"textDocument": document})

@@ -1,4 +1,4 @@
-"""Clients that are broken, hostile or gone (LSP-04). Every case ends with a server that still works."""
+"""Clients that are broken, hostile or gone (LSP-04). After every case the server must still work."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_unknown_methods_are_not_found(shared):
 
 
 async def test_a_payload_with_a_jsonrpc_key_is_no_message(shared):
-    """THR-protocol-jsonrpc-in-a-payload: pygls defect 4, and 5: keys that Python cannot spell survive."""
+    """THR-protocol-jsonrpc-in-a-payload: pygls defect 4, and 5: keys that are no Python names survive."""
     inner = {"jsonrpc": "2.0", "method": "exit", "my-key": 1, "class": None}
     error = await shared.error("remit/run", {"session_id": "s", "turn_id": "t", "input": inner})
     assert error["code"] == -32602
@@ -133,7 +133,7 @@ async def test_a_payload_with_a_jsonrpc_key_is_no_message(shared):
 
 
 async def test_large_messages_pass(shared):
-    """THR-protocol-huge: nor is a value that is refused sent back."""
+    """THR-protocol-huge: a refused value is not sent back either."""
     _, answer = shared.run("say " + "ä" * 190_000, turn="large")
     assert len((await answer)["result"]["final_output"]) == 190_000
     error = await shared.error("remit/run", {"session_id": "s", "turn_id": "t", "input": "x" * 20_000_000})
@@ -256,7 +256,7 @@ async def test_a_client_that_dies_while_its_message_is_open(start, runtime_log, 
 
 @pytest.mark.parametrize("running", [False, True], ids=["idle", "in-a-turn"])
 async def test_shutdown_exit_and_the_end_all_at_once(start, runtime_log, running):
-    """A client that waits for nothing has ended the server in order all the same: it closes, answers and exits with 0."""
+    """A client that waits for no answer has still ended the server properly: it closes, answers and exits with 0."""
     client = await start()
     await client.initialize(remit={"approvals": "stream"})
     if running:
@@ -311,13 +311,13 @@ async def test_tcp_is_for_the_loopback_address_only():
 
 
 def nobody_listens(port):
-    """Refused, or dropped unread when the listener closed."""
+    """Asserts that a connection is refused, or dropped unread when the listener closes."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5) as second:
         assert second.recv(1) == b""
 
 
 async def test_tcp_speaks_the_same_protocol(start_tcp):
-    """THR-protocol-second-client: nobody listens any more."""
+    """THR-protocol-second-client: after the first client nobody listens."""
     port, process = await start_tcp()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     await asyncio.to_thread(nobody_listens, port)

@@ -1,4 +1,4 @@
-"""Diagnostics whose messages give orders: data for the model, and no right for whoever obeys them (TOOL-07).
+"""Diagnostics whose messages contain orders are data for the model; a model that obeys them gains no right (TOOL-07).
 
 A linter, a build or a package writes them, and an editor passes them on: as the context of a code action, and as the
 answer to `get_diagnostics`.
@@ -38,13 +38,14 @@ STEPS = [
     {"calls": [intent("CODE"), call("write_file", path="conftest.py", content="x")]},
     {"text": "done"},
 ]
-"""What a model says that does as a diagnostic told it."""
+"""The steps of a model that obeys the order in a diagnostic."""
 
 
 @pytest.fixture
 def files(start_real: Any, tmp_path: Path) -> dict[str, str]:
-    """A policy that allows what it can, a file with a problem, and the model; returns the server's environment."""
-    del start_real  # which makes the folders
+    """A policy that allows as much as it can, a file with a problem, and the model; returns the server's
+    environment."""
+    del start_real  # this fixture makes the folders
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "policy.yaml").write_text(LAX)
     (tmp_path / "work" / "a.py").write_text("total = 1\n")
@@ -53,14 +54,14 @@ def files(start_real: Any, tmp_path: Path) -> dict[str, str]:
 
 
 def diagnostics(uri: str) -> list[dict[str, Any]]:
-    """The same order as a message, as a source and as a code."""
+    """Returns diagnostics that give the same order in the message, in the source and in the code."""
     span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}
     said = ({"message": EVIL}, {"message": "odd", "source": EVIL}, {"message": "odd", "code": EVIL})
     return [{"uri": uri, "range": span, "severity": 1, **each} for each in said]
 
 
 def requests(record: Path) -> list[dict[str, Any]]:
-    """What the model was asked, generation by generation."""
+    """Returns the requests to the model, in order."""
     lines = (json.loads(line) for line in record.read_text().splitlines())
     return [line["request"] for line in lines if "request" in line]
 
@@ -68,7 +69,7 @@ def requests(record: Path) -> list[dict[str, Any]]:
 async def test_THR_model_instructions_in_a_diagnostic_are_data_and_give_no_right(
     start_real: Any, files: dict[str, str], tmp_path: Path
 ) -> None:
-    """The prompt has it in one line of a tool's result, spelled out; what it orders meets the gate and the person."""
+    """The prompt has the order in one line of a tool's result; what it orders must pass the gate and the person."""
     client = await start_real(**files)
     client.handlers["remit/editor/query"] = lambda asked: {"items": diagnostics(asked["uri"]) if "uri" in asked else []}
     await client.initialize({}, {"approvals": "stream", "editor_query": True})
@@ -97,7 +98,7 @@ async def test_THR_model_instructions_in_a_diagnostic_are_data_and_give_no_right
 
 
 def assert_data(asked: list[dict[str, Any]]) -> None:
-    """The order stands in results of the tool alone, each time in one line and with nothing in it that hides."""
+    """The order is only in the tool's results, each time in one line and without hidden characters."""
     assert len(asked) == len(STEPS)
     told = {role: [m for m in asked[-1]["messages"] if m["role"] == role] for role in ("system", "user", "tool")}
     assert len({each["messages"][0]["text"] for each in asked}) == 1, "the system's words are the same in every step"

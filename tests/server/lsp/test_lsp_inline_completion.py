@@ -1,4 +1,4 @@
-"""Completion at the cursor through a raw client: off, announced, cancelled, hidden, and by a real model (LSP-12)."""
+"""Completion at the cursor with a raw client: off, announced, cancelled, hidden, and by a real model (LSP-12)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ QWEN = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
 
 
 def script(tmp_path: Path, *steps: Any) -> dict[str, str]:
-    """The variables of a model that answers completions with these steps."""
+    """Returns the environment for a model that answers completions with these steps."""
     file = tmp_path / "says.json"
     file.write_text(json.dumps([{"at_cursor": True, **step} for step in steps]))
     return {"REMIT_MODEL": f"script:{file}"}
 
 
 def place(text: str) -> dict[str, int]:
-    """The end of a text that stands before the cursor."""
+    """Returns the position at the end of the text, which stands before the cursor."""
     return {"line": text.count("\n"), "character": len(text.rpartition("\n")[2])}
 
 
@@ -49,7 +49,7 @@ async def completed(client: Any, uri: str, before: str, **context: Any) -> Any:
 
 
 async def begun(client: Any, params: dict[str, Any]) -> tuple[Any, asyncio.Future[Any]]:
-    """A request that the model has been asked for."""
+    """Starts a completion, and waits until the model works on it."""
     while (await client.result("remit/status"))["model_state"] == "busy":
         await asyncio.sleep(0.01)
     started: tuple[Any, asyncio.Future[Any]] = client.start(METHOD, params)
@@ -90,7 +90,7 @@ async def test_LSP_12_it_is_off_until_the_person_switches_it_on(start_real: Any,
     answer = await client.initialize(REGISTERS, {"trusted": True})
     assert "inlineCompletionProvider" not in answer["capabilities"]
     uri = client.open("a.py", "x = ")
-    if project:  # an error, as for every setting that is only the person's
+    if project:  # an error, like any setting that only the person may set
         problem = await client.error(METHOD, about(uri, "x = "))
         assert "`completion.enabled`" in problem["data"]["why"]
         return
@@ -132,7 +132,7 @@ async def test_LSP_12_the_person_s_file_switches_it_on_and_off_while_the_server_
 
 @pytest.mark.slow
 async def test_LSP_12_the_next_key_ends_it(start_real: Any, tmp_path: Path) -> None:
-    """By a cancellation, by a change of the document, and by the next request for it; each is answered once."""
+    """By a cancellation, by a change of the document, or by its next request; each request is answered once."""
     client = await start_real(**ON, **script(tmp_path, *[{"hang": True}] * 3, {"text": "late"}))
     await client.initialize(KNOWS)
     uri = client.open("a.py", "x = ")
@@ -152,7 +152,8 @@ async def test_LSP_12_the_next_key_ends_it(start_real: Any, tmp_path: Path) -> N
 
 @pytest.mark.slow
 async def test_LSP_12_nothing_of_what_may_not_be_read_unasked(start_real: Any, tmp_path: Path) -> None:
-    """Not of a hidden file, under no name; not of one that is asked about; not of one outside, or without a file."""
+    """No completion for a hidden file under any name, for one that needs approval, for one outside, or without a
+    file."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config/policy.yaml").write_text(POLICY)
     client = await start_real(**ON, **script(tmp_path, {"text": "shown"}))
@@ -242,7 +243,7 @@ async def test_LSP_12_a_server_that_cannot_is_asked_once_and_said(start_real: An
 async def test_LSP_12_a_real_model_fills_the_gap_and_no_document_speaks_in_its_markers(
     start_real: Any, tmp_path: Path
 ) -> None:
-    """Of random weights: what it says is nonsense, and depends on the text behind the cursor."""
+    """The model has random weights: its answers are nonsense, but depend on the text after the cursor."""
     model = tiny_model("bytes", tmp_path / "fim", markers=QWEN)
     client = await start_real(**ON, REMIT_MODEL=str(model))
     await client.initialize(KNOWS)

@@ -1,4 +1,4 @@
-"""The intent matrix and work items through `remit serve` itself, as their files change (INT-08; INT-10; INT-11)."""
+"""The intent matrix and work items in a real `remit serve` while their files change (INT-08; INT-10; INT-11)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def ended(client: Any, token: str) -> list[dict[str, Any]]:
 
 
 async def call(client: Any, intent: str, path: str = "a.txt") -> str:
-    """What became of a write of the person's own: `ok`, or the code of its error."""
+    """Runs a write of the person's own; returns `ok`, or the code of its error."""
     token = f"T{next(turns)}"
     part = {"type": "call", "tool": "write_file", "arguments": {"path": path, "content": token}, "intent": intent}
     client.start("remit/run", {"session_id": "s", "turn_id": token, "input": part, "partialResultToken": token})
@@ -41,7 +41,7 @@ async def call(client: Any, intent: str, path: str = "a.txt") -> str:
 
 
 def save(file: Path, text: str) -> None:
-    """In one step: a file that is emptied first is one without rules, if it is looked at just then."""
+    """Saves in one step, because a file that is emptied first has no rules for a moment."""
     file.parent.mkdir(exist_ok=True, parents=True)
     beside = file.with_name(f"{file.name}.new")
     beside.write_text(text)
@@ -49,7 +49,7 @@ def save(file: Path, text: str) -> None:
 
 
 async def reloaded(client: Any, file: Path, text: str) -> str:
-    """What is told once a file that was written counts."""
+    """Saves the file, waits until it counts, and returns the message about it."""
     before = len([n for n in client.notifications if n["method"] == "window/showMessage"])
     save(file, text)
     await client.until(lambda: len([n for n in client.notifications if n["method"] == "window/showMessage"]) > before)

@@ -1,4 +1,5 @@
-"""Typing, undo, changes on disk, and the agent's edits with hunk decisions, in any order (APP-09, FILE-03, FILE-06)."""
+"""Typing, undo, changes on disk, and the agent's edits with decisions on hunks, in any order (APP-09, FILE-03,
+FILE-06)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ async def test_FILE_06_no_keystroke_is_lost_and_exactly_what_was_accepted_is_wri
 
 @pytest.mark.slow
 async def test_FILE_06_in_thousands_of_interleavings(tmp_path: Path) -> None:
-    """10,000 where all are wanted; in several processes, for each is one thread's work."""
+    """There are 10,000 in a full run, in several processes, because each process uses only one thread."""
     share = rounds(2_500, 200)
     shares = [range(first, first + share) for first in range(1_000, 1_000 + 4 * share, share)]
     folders = [tmp_path / str(share.start) for share in shares]

@@ -24,7 +24,7 @@ turns = count(1)
 
 
 async def write(client, name="a.txt"):
-    """What became of a write: `ok`, or the code of its error; and its turn's events."""
+    """Runs a write; returns `ok`, or the code of its error."""
     _, events = await begun(client, name)
     return (await ended(client, events))["code"]
 
@@ -59,12 +59,12 @@ async def next_message(client, number, text):
 
 @pytest.fixture
 def person(tmp_path):
-    """The person's policy file; its folder does not exist yet."""
+    """The path of the person's policy file, whose folder does not exist yet."""
     return tmp_path / "config" / "policy.yaml"
 
 
 def saved(path, text):
-    """As editors save: a new file in the place of the old one."""
+    """Saves as editors do: a new file replaces the old one."""
     path.parent.mkdir(exist_ok=True, parents=True)
     temporary = path.with_name(f".{path.name}.swp")
     temporary.write_text(text)
@@ -96,7 +96,7 @@ async def test_an_edited_policy_holds_for_the_next_call_and_a_broken_one_leaves_
     assert broken["policy"] == second["policy"]
     assert f"{person}:{FAULT}" in broken["policy_problem"]["why"]
 
-    saved(person, BROKEN)  # the same again is not told again
+    saved(person, BROKEN)  # the same problem is not reported again
     saved(person, BROKEN + "#")
     saved(person, ALLOWS)
     await next_message(client, 3, SAYS.is_now_in_force)
@@ -127,7 +127,7 @@ async def test_a_server_opened_with_a_broken_policy_recovers_when_it_is_mended(s
     await client.initialize()
     error = await client.error("remit/status")
     assert f"{person}:{FAULT}" in error["data"]["why"]
-    saved(person, BROKEN + "# still\n")  # nothing new, and not told again
+    saved(person, BROKEN + "# still\n")  # nothing new, so it is not reported again
     saved(person, "\n" + BROKEN)
     assert (await next_message(client, 1, f"{person}:4:"))["type"] == 1
     saved(person, ALLOWS)
@@ -206,7 +206,7 @@ async def test_an_answer_for_good_is_written_as_shown_and_taken_back_by_removing
 
 @pytest.mark.slow
 async def test_THR_approvals_a_deny_written_while_a_question_is_open_counts(start_real, person):
-    """`always` and every other yes: an explicit deny that came meanwhile is stronger."""
+    """Holds for `always` and every other yes: a deny rule that came meanwhile is stronger."""
     saved(person, ASKS)
     client = await start_real()
     await client.initialize(remit={"approvals": "stream"})

@@ -1,4 +1,5 @@
-"""A file is renamed, deleted or made while a change to it waits: the question is taken back, and told (LSP-15)."""
+"""A file is renamed, deleted or made while a change to it waits: the question is withdrawn, and the person is told
+(LSP-15)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ WATCHES: dict[str, Any] = {
 
 
 def act(client: Any, how: str) -> list[tuple[str, dict[str, Any]]]:
-    """What a client sends, before and after it has done it."""
+    """Returns the notifications and requests that a client sends before and after it has done it."""
     root = client.root.as_uri()
     one = {"files": [{"uri": f"{root}/b.txt"}]}
     renamed = {"files": [{"oldUri": f"{root}/b.txt", "newUri": f"{root}/c.txt"}]}
@@ -52,7 +53,7 @@ async def test_LSP_15_a_question_about_a_file_that_moves_is_taken_back(start_rea
     did = "deleted" if "d" in how[:1] or how == "with its folder" else "renamed"
     assert f"Remit: `b.txt` was {did} while a change to it waited for an answer: nothing was written" in told[0]
     await client.until(lambda: [n for n in client.notifications if n["method"] == "$/cancelRequest"])
-    # An answer that comes all the same allows nothing.
+    # A later answer allows nothing.
     client.send({"jsonrpc": "2.0", "id": asked["id"], "result": {"title": "Allow once"}})
     assert await reviewing.command("list") == []
     assert reviewing.text == "".join(LINES)
@@ -60,7 +61,7 @@ async def test_LSP_15_a_question_about_a_file_that_moves_is_taken_back(start_rea
 
 
 async def test_LSP_15_files_of_a_question_are_watched_while_it_waits(start_real, tmp_path, no_answer) -> None:
-    """Another program deletes the file; an editor that saves it does too, and puts it back at once."""
+    """Another program deletes the file; an editor may also delete it while it saves, and put it back at once."""
     reviewing = Reviewing(await start_real(), lambda _: no_answer)
     client = reviewing.client
     client.handlers["client/registerCapability"] = client.handlers["client/unregisterCapability"] = lambda _: None
@@ -85,7 +86,7 @@ async def test_LSP_15_files_of_a_question_are_watched_while_it_waits(start_real,
 
 
 async def outcome(client: Any) -> str:
-    """What the audit log has of the call, and the model was told."""
+    """Returns what the audit log says of the call, including what the model was told."""
     query = {"command": "remit.audit.query", "arguments": [{"tool": "write_file"}]}
     (call,) = await client.result("workspace/executeCommand", query)
     told = await client.result("workspace/textDocumentContent", {"uri": f"remit-audit:/{call['number']}"})

@@ -1,4 +1,4 @@
-"""Policy files in an editor: diagnostics, completion, hover with hits, from a denial to its rule
+"""Policy files in an editor: diagnostics, completion, hover with hits, and the way from a denial to its rule
 (POL-02)."""
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ UNFORCED = " (not in force until this is fixed)"
 
 
 OPEN: set[str] = set()
-"""What the shared client has open."""
+"""The documents that the shared client has open."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def homes(tmp_path_factory):
-    """The environment that moves the person's files into these tests, for every server they start."""
+    """The environment that gives these tests, and every server that they start, files of their own for the person."""
     base = tmp_path_factory.mktemp("homes")
     moved = {"REMIT_CONFIG_DIR": str(base / "config"), "REMIT_STATE_DIR": str(base / "state")}
     with pytest.MonkeyPatch.context() as patch:
@@ -43,7 +43,7 @@ def homes(tmp_path_factory):
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def client(shared, homes):
-    """The shared client with a good project policy, no policy of the person's, no calls recorded, and nothing open."""
+    """The shared client with a good project policy, no policy of the person's, no recorded calls, and nothing open."""
     for path in homes.values():
         shutil.rmtree(path, ignore_errors=True)
     project = shared.root / PROJECT
@@ -65,7 +65,7 @@ def person(homes) -> Path:
 
 
 async def initialized(start, capabilities=None):
-    """A client of its own, with a good project policy."""
+    """Starts a client of its own with a good project policy."""
     client = await start()
     (client.root / ".remit").mkdir()
     (client.root / PROJECT).write_text(GOOD)
@@ -147,7 +147,7 @@ async def test_a_good_file_has_none_and_a_closed_one_none_any_more(client):
 
 
 async def test_what_is_typed_is_followed_and_looked_at_in_the_pauses(client):
-    """Edits in the editor's own steps; in a run of them only what comes out is looked at."""
+    """The text is edited in the editor's own steps; during a series of them only the last text is checked."""
     uri = open_file(client, client.root / PROJECT, GOOD)
     assert await next_diagnostics(client, uri) == []
     start, end = position(GOOD, "deny"), position(GOOD, "deny", 4)
@@ -195,7 +195,7 @@ async def test_a_rule_that_can_never_fire_is_a_warning(client, homes):
 
 
 async def test_saving_one_file_looks_at_the_other_again(client, homes):
-    """The names of both have to differ: the person takes one that the project's open file has."""
+    """Rule names must differ between both files, and the person uses one of the project's open file."""
     person(homes).write_text("version: 1\n")
     project = open_file(client, client.root / PROJECT, GOOD)
     mine = open_file(client, person(homes), "version: 1\n")
@@ -222,7 +222,7 @@ async def test_a_project_s_policy_that_is_a_link_is_refused_as_the_server_would(
 
 
 async def test_other_files_of_that_name_are_left_alone(client):
-    """Many programs have a `policy.yaml`."""
+    """Many other programs have a `policy.yaml`."""
     uri = open_file(client, client.root / "policy.yaml", "kind: Policy\n")
     other = open_file(client, client.root / "deploy.yaml", "kind: Policy\n")
     project = open_file(client, client.root / PROJECT, BAD)
@@ -331,7 +331,7 @@ async def test_completion_and_hover_are_offered(start):
 
 
 def record(client, homes, *calls: tuple[str, str]) -> None:
-    """Write calls into the audit log of this client's workspace, as the harness does."""
+    """Writes calls into the audit log of this client's workspace, as the harness does."""
     with AuditLog(Settings.from_environment(client.root, homes).audit_database) as log:
         for decision, rule in calls:
             for kind in (AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME):
@@ -380,7 +380,7 @@ async def test_hover_in_markdown_for_a_client_that_draws_it(start):
 
 
 async def test_hover_in_the_packaged_default(client):
-    """It is what a denial leads to where the person has no policy of their own."""
+    """If the person has no policy of their own, a denial leads to this file."""
     default = default_source()
     uri = open_file(client, Path(default.file), default.text)
     assert await next_diagnostics(client, uri) == []
@@ -432,7 +432,7 @@ async def test_a_client_that_fails_to_show_it_is_told_where_it_is(start, answers
 
 
 async def test_the_editor_s_text_is_the_truth(client):
-    """The rule has moved since it denied, and is not saved yet."""
+    """The rule has moved since it denied, and the text is not saved yet."""
     uri = open_file(client, client.root / PROJECT, GOOD)
     client.change(uri, 2, {"text": "# one\n# two\n" + GOOD})
     reason = {"rule": "hands-off", "file": str(client.root / PROJECT), "line": 3}

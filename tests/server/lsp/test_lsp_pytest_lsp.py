@@ -1,4 +1,4 @@
-"""The standard path once more through another client: pytest-lsp with the capabilities of real editors."""
+"""The standard path with another client: pytest-lsp with the capabilities of real editors."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ async def test_code_actions(client: LanguageClient):
     )
     action, *_ = await client.text_document_code_action_async(params)
     assert action.title == SAYS.explain_with_remit
-    # lsprotocol reads an action that brings its command as a bare command; test_lsp_code_actions.py sees it unread.
+    # lsprotocol parses an action with a command as a bare command; test_lsp_code_actions.py checks the raw message.
     assert "remit.ask" in str(action.command)

@@ -1,4 +1,4 @@
-"""The standard path of the language server, spoken raw (LSP-04)."""
+"""The standard path of the language server, with raw messages (LSP-04)."""
 
 from __future__ import annotations
 

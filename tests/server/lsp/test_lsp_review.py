@@ -1,4 +1,4 @@
-"""A change is answered hunk by hunk by a client that knows nothing of Remit: lenses, commands, messages (LSP-09)."""
+"""A client that knows nothing of Remit answers a change hunk by hunk: lenses, commands, messages (LSP-09)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 @pytest.fixture
 def silent(no_answer: object) -> Callable[[dict[str, Any]], Any]:
-    """A client whose person has not answered yet."""
+    """Answers for a person who has not answered yet."""
     return lambda _: no_answer
 
 
@@ -112,7 +112,7 @@ async def test_LSP_09_a_part_that_is_not_answered_is_a_no_to_all(start_real, tmp
 async def test_THR_approvals_a_yes_that_did_not_know_of_what_was_left_out_asks_again(
     start_real, tmp_path, no_answer
 ) -> None:
-    """THR-approvals-parts-crossed: a message of before a hunk was left out does not allow what is left, or all."""
+    """THR-approvals-parts-crossed: a message from before a hunk was left out allows neither the rest nor everything."""
     shown: list[list[str]] = []
 
     def choose(params: dict[str, Any]) -> Any:

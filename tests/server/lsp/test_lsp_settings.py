@@ -1,4 +1,4 @@
-"""An editor's settings: asked for where it offers that, and what of them counts (LSP-15)."""
+"""The settings of an editor: the server asks for them if the editor offers that, and some of them count (LSP-15)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEP = {"calls": [{"name": "select_active_intent", "arguments": {"intent": "READ
 
 
 class Settings:
-    """A client with settings, in a folder where the model wants three steps."""
+    """A client with settings, in a folder whose model needs three steps."""
 
     def __init__(self, client: Any, tmp_path: Path) -> None:
         self.client, self.given = client, None
@@ -57,7 +57,7 @@ async def test_LSP_15_settings_are_asked_for_and_count_from_the_next_turn_on(sta
 
 
 async def test_LSP_15_what_may_not_come_from_an_editor_is_said_once(start_real, tmp_path) -> None:
-    """THR-configuration-editor: a workspace's settings choose no model, no file, no longer limits."""
+    """THR-configuration-editor: a workspace's settings cannot choose a model or a file, nor raise limits."""
     here = Settings(await start_real(), tmp_path)
     await here.client.initialize(ASKED)
     here.given = {
@@ -85,13 +85,13 @@ async def test_LSP_15_what_may_not_come_from_an_editor_is_said_once(start_real, 
 
 
 async def test_LSP_15_a_mode_is_a_word_and_fails_no_request(start_real, tmp_path) -> None:
-    """THR-configuration-editor: it can be made stricter, and not be loosened."""
+    """THR-configuration-editor: the mode can be made stricter, but not looser."""
     here = Settings(await start_real(), tmp_path)
     await here.client.initialize(ASKED)
     here.given = {"workflow": {"mode": "strict"}}
     assert await here.status() == "completed"
     assert (await here.client.result("remit/status"))["mode"] == "strict"
-    await here.change({"workflow": {"mode": "fast"}})  # said besides, by the watcher: what counts again
+    await here.change({"workflow": {"mode": "fast"}})  # the watcher also reports which value counts again
     await here.client.until(
         lambda: [said for said in here.messages() if "`remit.workflow.mode` does not count" in said]
     )

@@ -1,4 +1,4 @@
-"""The shape of a message against the type it is read as (LSP-02)."""
+"""The shape of a message is checked against the type that it is read as (LSP-02)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_missing_member_and_one_that_no_type_has():
 
 
 def test_what_some_editors_send_for_nothing_and_for_yes():
-    """Lua has one spelling for an empty list and an empty object, older editors only 0 and 1."""
+    """Lua writes an empty list and an empty object alike, and older editors know only 0 and 1."""
     capabilities = {"workspace": {"applyEdit": 1, "symbol": []}, "window": None}
     assert said(lsp.InitializeRequest, {"processId": None, "rootUri": None, "capabilities": capabilities}) is None
 

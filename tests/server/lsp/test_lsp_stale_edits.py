@@ -1,4 +1,4 @@
-"""Edits through an editor that lies, lags, refuses or goes away (FILE-06)."""
+"""Edits through an editor that lies, is late, refuses or disconnects (FILE-06)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATH = "src/cart.py"
 
 
 class Editor:
-    """Applies edits as a real one does, unless told to misbehave."""
+    """Applies edits as a real editor does, unless `behaviour` says otherwise."""
 
     def __init__(self, root: Path) -> None:
         (root / "src").mkdir(exist_ok=True)
@@ -107,7 +107,8 @@ async def test_content_proves_an_edit(editor, behaviour):
     ],
 )
 async def test_applied_true_proves_nothing(editor, behaviour, code):
-    """THR-protocol-stale-version: applied: true without the content is no success, nor is it told to be a failure."""
+    """THR-protocol-stale-version: `applied: true` without the new content is reported neither as success nor as
+    failure."""
     editor.behaviour = behaviour
     with pytest.raises(ToolError) as raised:
         await replace(editor)
@@ -212,7 +213,7 @@ NEOVIM = {"workspace": {"applyEdit": True, "workspaceEdit": {"resourceOperations
 
 
 def answer_edits(client, *, really: bool, version: int = 2):
-    """A client that says applied: true; `really` decides whether it is."""
+    """Lets the client answer `applied: true`; `really` decides whether it applies the edit."""
 
     def handler(params):
         (change,) = params["edit"]["documentChanges"]
@@ -255,7 +256,7 @@ async def test_annotations_only_where_the_client_knows_them(start):
 
 
 async def test_a_client_that_only_says_applied(start):
-    """THR-protocol-stale-version, through the wire: Neovim 0.7 answers so when it skips an edit."""
+    """THR-protocol-stale-version, over the wire: Neovim 0.7 answers like this when it skips an edit."""
     client = await start()
     await client.initialize(EDITING)
     client.open("cart.py", "total\n")
@@ -271,7 +272,7 @@ def messages(client):
 
 
 async def test_a_change_that_comes_after_the_turn_is_told(start):
-    """An editor that is busy sends what it changed when it has the time (eglot: half a second idle, or later)."""
+    """A busy editor sends its change later (eglot: after half a second without typing, or later)."""
     client = await start()
     await client.initialize(EDITING)
     uri = client.open("cart.py", "total\n")
@@ -364,7 +365,7 @@ async def test_a_client_that_knows_no_versions_gets_plain_changes_and_is_judged_
 
 
 async def test_a_client_that_takes_operations_on_files_takes_versions_too(start):
-    """As LSP says of `documentChanges`; Neovim announces only those."""
+    """LSP says so of `documentChanges`; Neovim announces only operations on files."""
     client = await start()
     await client.initialize(NEOVIM)
     client.open("cart.py", "total\n")

@@ -1,4 +1,4 @@
-"""An editor's user is asked once whether what a folder brings counts (CFG-06)."""
+"""The user of an editor is asked once whether a folder's own settings count (CFG-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The person types while a question about the same file is open: the edit goes in beside that, or is asked about again."""
+"""The person types in a file during a question about it: the edit is applied beside the typed text, or asked about
+again."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class Editor:
         return {"applied": True}
 
     async def edit(self, *answers: tuple[str, str], arguments: dict[str, Any] = EDIT, tool: str = "edit_file") -> Any:
-        """One edit of the person's own; each answer is a decision, and the buffer's text when it is given."""
+        """Runs one edit of the person's own; each answer is a decision, and the text that the buffer has by then."""
         call = {"type": "call", "tool": tool, "arguments": arguments, "intent": "CODE"}
         request = {"session_id": "s", "turn_id": "t", "input": call, "partialResultToken": "T"}
         _, ended = self.client.start("remit/run", request)
@@ -81,7 +82,7 @@ async def make(start_real, tmp_path):
 
 @pytest.mark.parametrize("tool", ["edit_file", "line", "write_file"])
 async def test_typing_elsewhere_is_kept_and_nobody_is_asked_twice(make, tool):
-    """`line` names a line that is another one by then; `write_file` knows nothing of what was typed."""
+    """By then `line` is the number of another line, and `write_file` does not have the typed text."""
     editor = await make()
     typed = f"# typed\n{BEFORE}# and here\n"
     arguments = {

@@ -1,4 +1,4 @@
-"""Where a workspace folder is, by its URI, and what a person is told where it is not on this machine (LSP-04)."""
+"""The place of a workspace folder by its URI, and what a person is told if it is not on this machine (LSP-04)."""
 
 from __future__ import annotations
 

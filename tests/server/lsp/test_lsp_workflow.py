@@ -1,4 +1,4 @@
-"""Exemptions and the coverage budget through `remit serve` itself, with a script as the model (FLW-05, FLW-08, FLW-09)."""
+"""Exemptions and the coverage budget in a real `remit serve`, with a script as the model (FLW-05, FLW-08, FLW-09)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ask_exemption(category: str, path: str) -> dict[str, Any]:
 async def run_steps(
     start_real: Any, tmp_path: Path, mode: str, *steps: dict[str, Any], account: str = ""
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """Has a server's model take the steps in a mode. Returns the workspace and what became of each of its calls."""
+    """Runs these steps of a server's model in a mode. Returns the workspace, and the result of each call."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config/policy.yaml").write_text(POLICY)
     script = tmp_path / "says.json"

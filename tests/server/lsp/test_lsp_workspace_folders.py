@@ -35,7 +35,7 @@ def folders(*roots: Path) -> list[dict[str, str]]:
 
 
 def read(folder: Path | None, turn: str) -> dict[str, Any]:
-    """A request of the person's own to read `a.txt`, which needs no model."""
+    """Returns a request of the person's own to read `a.txt`, which needs no model."""
     call = {"type": "call", "tool": "read_file", "arguments": {"path": "a.txt"}, "intent": "READ_FILE"}
     context = {"context": {"workspace_folder": str(folder)}} if folder else {}
     return {"session_id": "s", "turn_id": turn, "input": call, **context}
@@ -66,7 +66,7 @@ async def test_each_folder_has_its_own_policy_and_audit_log(start_real, second, 
 
 
 async def test_a_request_that_names_no_folder_is_refused_where_there_are_several(start, second):
-    """An edit in a folder that nobody meant is worse than a question."""
+    """An edit in the wrong folder is worse than a question."""
     client = await start()
     await client.initialize(workspaceFolders=folders(client.root, second))
     _, answer = client.run("say hello")
@@ -119,14 +119,14 @@ async def test_a_folder_that_comes_later_knows_what_was_open_before(start, secon
 
 
 def children(pid: int) -> list[str]:
-    """The command lines of a process's children."""
+    """Returns the command lines of a process's children."""
     found = Path(f"/proc/{pid}/task").glob("*/children")
     pids = [child for listed in found for child in listed.read_text().split()]
     return [Path(f"/proc/{child}/cmdline").read_text() for child in pids]
 
 
 def applied(client: Any, params: Any) -> dict[str, bool]:
-    """Makes the edit as an editor does: it tells the new text."""
+    """Applies the edit as an editor does, and sends the new text."""
     (change,) = params["edit"]["documentChanges"]
     document = change["textDocument"]
     client.change(document["uri"], document["version"] + 1, {"text": "subtotal = 1\n"})

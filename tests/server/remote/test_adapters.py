@@ -1,5 +1,5 @@
-"""Every adapter against a server on this machine: what each stage sends on the wire, and what it makes of trouble
-(MOD-11; MOD-12; MOD-13)."""
+"""Every adapter with a server on this machine: what each stage sends, and how it handles failures (MOD-11; MOD-12;
+MOD-13)."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ async def test_MOD_14_thinking_is_a_region_of_its_own(kind: str) -> None:
 @pytest.mark.parametrize("before", ["", pytest.param("I look.\n", marks=pytest.mark.slow)])
 async def test_MOD_14_a_call_that_came_as_text_is_read_and_is_no_text(kind: str, text: str, before: str) -> None:
     if before and text.startswith('{"name"'):
-        return  # a bare object is a call at the beginning alone
+        return  # a bare object is a call only at the beginning
     with chat_server(DECLARED, Said(f"{before}{text}")) as server:
         events = await generated(server, kind)
     assert calls_of(events) == [(SELECT_INTENT, {"intent": "READ_FILE"}), ("read_file", {"path": "a.py"})] or (

@@ -1,4 +1,4 @@
-"""Completion at a cursor by served models: what each protocol is sent, and what becomes of a server that cannot (LSP-12)."""
+"""Completion at the cursor by served models: what each protocol sends, and servers that cannot do it (LSP-12)."""
 
 from __future__ import annotations
 

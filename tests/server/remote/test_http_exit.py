@@ -1,4 +1,5 @@
-"""What goes out to a served model's address besides the request itself, and how much may come back (MOD-13, MOD-15)."""
+"""What is sent to a served model's address besides the request itself, and how large an answer may be (MOD-13,
+MOD-15)."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ Answer = Callable[[bytes, socket.socket], None]
 
 @contextmanager
 def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
-    """A server of bytes: keeps the heads of all requests as they came, and lets `answer` write what it wants."""
+    """A raw server that keeps the head of each request, and lets `answer` write whatever it wants."""
     heads: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -82,14 +83,15 @@ def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
 
 
 def provider_at(url: str, kind: str, engine: str | None = None) -> RemoteProvider:
-    """`mlx_lm` is asked once, and its calls are taken as they come."""
+    """Returns a provider for the server at `url`. For the engine `mlx_lm` it makes only one request, whose calls it takes
+    as they come."""
     reference = parse_reference(f"{kind}:m@{url}{PATHS[kind]}")
     assert reference is not None
     return RemoteProvider(reference, make_client, str, patience=QUICK, engine=engine)
 
 
 async def ask(url: str, kind: str, request: GenerateRequest = REQUEST) -> Exception | None:
-    """Asks once; returns what it was refused with."""
+    """Makes one request; returns the error that refused it, or None."""
     provider = provider_at(url, kind)
     try:
         async for _ in provider.generate(request):
@@ -102,7 +104,7 @@ async def ask(url: str, kind: str, request: GenerateRequest = REQUEST) -> Except
 
 
 def variables_read() -> set[str]:
-    """Every variable of the environment that the code of a library names."""
+    """Returns every environment variable that the code of a library names."""
     found: set[str] = set()
     for library in LIBRARIES:
         spec = find_spec(library)
@@ -125,7 +127,7 @@ def not_found(head: bytes, peer: socket.socket) -> None:
 
 
 def show(head: bytes, peer: socket.socket) -> None:
-    """Ollama's description of a model first, without which it is not asked."""
+    """Sends Ollama's description of a model, without which Remit makes no request to it."""
     if b"/api/show" not in head:
         not_found(head, peer)
         return
@@ -138,7 +140,8 @@ def show(head: bytes, peer: socket.socket) -> None:
 async def test_MOD_15_nothing_that_a_library_reads_from_the_environment_is_sent(
     kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """All at once: some are read only where another is there. A proxy of the environment's is none for this machine."""
+    """All variables are set at once, because some are read only with others. This machine is not reached through a
+    proxy."""
     names = variables_read()
     assert {"OPENAI_ORG_ID", "OPENAI_CUSTOM_HEADERS", "ANTHROPIC_CUSTOM_HEADERS", "GOOGLE_CLOUD_PROJECT"} <= names
     headers = "\n".join(f"{name}: {MARK}" for name in (f"X-{MARK}", "User-Agent", "Accept", "Authorization", "Host"))
@@ -159,7 +162,7 @@ async def test_MOD_15_nothing_that_a_library_reads_from_the_environment_is_sent(
 
 @dataclass
 class Flood:
-    """A server's answer that does not end, or begins with what was prepared; it counts what was taken of it."""
+    """An answer that does not end, or that begins with prepared bytes; it counts the bytes that were read of it."""
 
     head: bytes = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n"
     begin: bytes = b""
@@ -210,7 +213,7 @@ async def test_MOD_13_an_answer_that_only_goes_on_is_refused_by_its_bytes(kind: 
         refused = await ask(url, kind)
     assert isinstance(refused, ModelFailed)
     assert f"{MOST_ANSWER_BYTES:,}" in str(refused)
-    assert answer.sent <= MOST_ANSWER_BYTES + 16 * 1024 * 1024  # what the sockets hold
+    assert answer.sent <= MOST_ANSWER_BYTES + 16 * 1024 * 1024  # plus what the sockets hold
 
 
 @EACH
@@ -222,7 +225,7 @@ async def test_MOD_13_an_answer_without_end_is_refused_and_not_kept(kind: str, f
     assert isinstance(refused, ModelFailed)
     at_once = flood == "an event of many lines" and kind in {"google", "ollama"}  # their protocols have no comments
     assert ("not read to its end" in refused.what) is not at_once
-    assert answer.sent <= MOST_ANSWER_BYTES + 16 * 1024 * 1024  # what the sockets hold
+    assert answer.sent <= MOST_ANSWER_BYTES + 16 * 1024 * 1024  # plus what the sockets hold
 
 
 def deep(levels: int) -> str:
@@ -230,7 +233,7 @@ def deep(levels: int) -> str:
 
 
 def spelled_answer(kind: str, arguments: str) -> bytes:
-    """An answer that declares an intent, or calls with these arguments, in a protocol."""
+    """Returns an answer, in a protocol, that selects an intent with these arguments."""
     name = '"name": "select_active_intent"'
     text = json.dumps(arguments)
     match kind:
@@ -264,7 +267,7 @@ def spelled_answer(kind: str, arguments: str) -> bytes:
 @EACH
 @pytest.mark.parametrize("levels", [100, 480, 2_000, 200_000])
 async def test_MOD_13_arguments_that_are_nested_too_deep_are_told_in_every_protocol(kind: str, levels: int) -> None:
-    """Told to the model, or refused as no answer of the protocol; never an error of this program's."""
+    """It is reported to the model, or refused as no valid answer; it never causes an internal error."""
     answer = Flood(begin=spelled_answer(kind, deep(levels)))
     calls: list[ProposedCall] = []
     with raw_server(answer) as (url, _):

@@ -1,4 +1,5 @@
-"""MOD-15: a key is in a header, and nowhere else: no event, log, audit record, error, or list of processes."""
+"""MOD-15: a key is sent in a header and is nowhere else: in no event, log, audit record, error, or list of
+processes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PLACES = {"openai": "/v1", "anthropic": "", "google": "", "ollama": ""}
 
 
 def command_lines() -> str:
-    """Of all processes of this machine that can be looked at."""
+    """Returns the command lines of all processes of this machine that this user can see."""
     found: list[str] = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -33,7 +34,8 @@ def command_lines() -> str:
 async def test_THR_keys_a_server_that_repeats_the_key_gives_it_to_nobody(
     kind: str, status: int, make_bench: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """THR-model-key-repeated: whatever a server answers, what is shown, logged and recorded has no key in it."""
+    """THR-model-key-repeated: whatever a server answers, the shown, logged and recorded text does not contain the
+    key."""
     monkeypatch.setenv("REMIT_API_KEY", KEY)
     caplog.set_level(logging.DEBUG)
     with chat_server(Refused(status, f"incorrect key provided: {KEY}", {"Retry-After": "0"})) as server:

@@ -1,4 +1,4 @@
-"""Which spelling of a call in an answer is a call, and which one is a quotation (MOD-14)."""
+"""Which text in an answer counts as a call, and which is only a quotation (MOD-14)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_MOD_14_a_whole_call_that_ends_an_answer_is_one_and_is_no_text(before: s
 
 @pytest.mark.parametrize("kind", ["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
 async def test_MOD_14_what_a_file_holds_is_run_in_no_protocol(kind: str) -> None:
-    """The declaration that stands in the quotation counts no more than the call."""
+    """A quoted declaration counts for nothing, like the call."""
     call = '<tool_call>{"name": "write_file", "arguments": {"path": "evil.txt"}}</tool_call>'
     text = f"The README holds `{call}`, which is only an example."
     with chat_server(Said(calls=[DECLARE]), Said(text)) as server:

@@ -1,4 +1,4 @@
-"""MOD-11 to MOD-13 and AGT-09 over llama.cpp's own server; skipped where REMIT_LLAMA_SERVER names none."""
+"""MOD-11 to MOD-13 and AGT-09 with llama.cpp's own server; skipped unless REMIT_LLAMA_SERVER names one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REQUEST = GenerateRequest(
     "s", (SystemMessage("be brief"), UserMessage("read a.py")), INTENTS, max_tokens=600, temperature=1.0
 )
 READS = ExecutionPolicy(allow_tools=("read_file",))
-"""A large grammar costs this server more time than the model."""
+"""Only one tool, because a large grammar costs this server more time than the model."""
 WORDS = ["cart", "total", "discount", "rename", "function", "src/shop/cart.py", "add", "tests", "why", "42", "é"]
 
 
@@ -67,7 +67,7 @@ async def generated(provider: RemoteProvider, request: GenerateRequest) -> list[
 
 
 async def test_MOD_12_noise_under_the_schema_holds_no_call_outside_its_intent(server: LlamaServer) -> None:
-    """Random weights: what is whole is right; what the token limit cut off is an error of the server's or of ours."""
+    """The model has random weights: every whole step is valid; one that the token limit cuts off is an error."""
     provider, whole = provider_for(server), 0
     for seed in range(1, 31):
         try:
@@ -127,7 +127,7 @@ async def test_MOD_13_a_step_that_reached_its_limit_is_said_to_be_cut(server: Ll
 
 
 async def test_MOD_12_its_copy_of_anthropics_protocol_does_not_hold_the_forced_choice(server: LlamaServer) -> None:
-    """Said as what it is: this server's OpenAI protocol is the one to use."""
+    """The error says so, and that this server's OpenAI protocol is the one to use."""
     provider = provider_for(server, "anthropic")
     with pytest.raises(ModelFailed):
         await generated(provider, replace(REQUEST, max_tokens=50))
@@ -136,7 +136,7 @@ async def test_MOD_12_its_copy_of_anthropics_protocol_does_not_hold_the_forced_c
 
 @pytest.mark.timeout(1_200)
 async def test_AGT_09_two_hundred_turns_over_llama_server(server: LlamaServer, tmp_path: Path) -> None:
-    """No turn fails for lack of room, and by the server's own count none was sent more than it reads."""
+    """No turn fails for lack of room, and by the server's own count no request was longer than its window."""
     (tmp_path / "shop").mkdir()
     settings = Settings(
         tmp_path / "shop",

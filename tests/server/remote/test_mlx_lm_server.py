@@ -1,4 +1,4 @@
-"""MOD-11 to MOD-14 over mlx-lm's own server, with a model of random weights."""
+"""MOD-11 to MOD-14 with mlx-lm's own server, and a model of random weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CALLED = (
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
-    """Its address, its model's name, and its log."""
+    """Yields the server's address, its model's name, and its log."""
     home = tmp_path_factory.mktemp("mlx-lm")
     model = random_model(home / "model", 16_384)
     (home / ".cache" / "huggingface" / "hub").mkdir(parents=True)
@@ -84,7 +84,7 @@ async def test_MOD_11_a_conversation_with_calls_is_taken_and_cached(served: tupl
 
 
 async def test_MOD_13_a_cancelled_step_ends_at_the_server(served: tuple[str, str, Path]) -> None:
-    """It goes on to the next request at once: an answer of 8,000 tokens would take minutes."""
+    """The server starts the next request at once; the answer of 8,000 tokens would take minutes."""
     provider = provider_for(*served[:2])
     async with aclosing(provider.generate(replace(REQUEST, max_tokens=8_000))) as events:
         while isinstance(await anext(events), PromptRead):
@@ -95,7 +95,7 @@ async def test_MOD_13_a_cancelled_step_ends_at_the_server(served: tuple[str, str
 
 
 async def test_MOD_12_without_a_folder_of_the_hub_it_is_asked_all_the_same(tmp_path: Path) -> None:
-    """Its list of models is then an empty answer."""
+    """Without that folder the server's list of models is an empty answer."""
     model = random_model(tmp_path / "model", 4_096)
     with mlx_lm_server(model, tmp_path) as (url, _):
         provider = provider_for(url, str(model))

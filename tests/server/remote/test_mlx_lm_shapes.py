@@ -1,4 +1,4 @@
-"""What mlx_lm.server 0.32 was seen to send, in raw bytes: its list of models, its streams, its errors."""
+"""What mlx_lm.server 0.32 was seen to send, as raw bytes: its list of models, its streams, its errors."""
 
 from __future__ import annotations
 
@@ -56,14 +56,15 @@ def calls_of(events: list[ModelEvent]) -> list[tuple[str, dict[str, object]]]:
 
 @pytest.mark.parametrize("models", [EMPTY, LISTED_TWO])
 async def test_MOD_12_the_model_that_mlx_lm_was_started_with_needs_no_name(models: bytes) -> None:
-    """Its list is empty or has every model of the hub's cache: asked for one of those, it loads that one instead."""
+    """Its list is empty or has every model in the hub's cache; a request that named one of those would load that one
+    instead."""
     with mlx_lm_shaped(said("Hello") + end(), models=models) as server:
         assert TextDelta("Hello") in await heard(server)
     assert [each["model"] for each in server.requests] == ["default_model"]
 
 
 async def test_MOD_27_a_model_that_nothing_holds_is_sent_to_an_engine_that_does() -> None:
-    """Seen of Qwen2.5-Coder with half a billion weights, a model that llama.cpp's schema holds well."""
+    """Qwen2.5-Coder with half a billion weights did this, though llama.cpp's schema holds that model well."""
     fenced = '```json\n{"name": "rename total to subtotal in a.py", "arguments": {"path": "a.py"}}\n```'
     with mlx_lm_shaped(said(fenced) + end()) as server:
         report = await check_model(f"openai:@{server.url}", EngineOptions())
@@ -90,7 +91,7 @@ async def test_MOD_24_its_comments_tell_how_much_of_the_prompt_is_read() -> None
 
 @pytest.mark.parametrize("before", [b"", said("I look at it.")])
 async def test_MOD_19_a_call_that_the_server_dropped_is_told_to_the_model(before: bytes) -> None:
-    """It cannot read the call, leaves it out, and says all the same that the answer ends with calls."""
+    """The server cannot parse the call and drops it, but still says that the answer ends with calls."""
     with mlx_lm_shaped(before + end("tool_calls")) as server:
         ((name, told),) = calls_of(await heard(server))
     assert name == UNREADABLE_CALL
@@ -103,7 +104,7 @@ async def test_MOD_19_a_call_that_came_is_no_dropped_one() -> None:
 
 
 async def test_MOD_13_an_answer_in_which_the_server_failed_is_none() -> None:
-    """It closes the connection: its parser fails at a call without arguments."""
+    """The server closes the connection, because its parser fails at a call without arguments."""
     with mlx_lm_shaped(progress(35, 35) + said("I look.")) as server, pytest.raises(ModelFailed):
         await heard(server)
 

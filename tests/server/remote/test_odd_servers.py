@@ -1,4 +1,5 @@
-"""Shapes that servers of OpenAI's protocol really send, in raw bytes: the libraries' types cannot spell them (MOD-19)."""
+"""Shapes that servers with OpenAI's protocol really send, as raw bytes, because the libraries' types cannot express
+them (MOD-19)."""
 
 from __future__ import annotations
 
@@ -234,7 +235,7 @@ def test_MOD_19_other_text_passes(text: str) -> None:
 
 
 async def test_MOD_19_half_a_character_goes_back_into_no_request() -> None:
-    """It came inside a call's arguments, and the next request could not be encoded."""
+    """Such a character came in the arguments of a call, and then the next request could not be encoded."""
     with chat_server(
         stream(chunk({"tool_calls": [part(0, "read_file", '{"path": "a\\ud83d.py"}')]}), CALLED)
     ) as server:
@@ -336,7 +337,7 @@ VLLM = "This model's maximum context length is 4096 tokens. However, you request
 
 
 async def test_MOD_19_less_is_reserved_for_the_answer_where_only_that_does_not_fit() -> None:
-    """Once, and from then on."""
+    """Only once, and then for all later requests."""
     hello = stream(chunk({"content": "hello"}), chunk({}, reason="stop"))
     request = replace(REQUEST, max_tokens=8_192)
     with chat_server(Refused(400, VLLM.format(10_842, 2_650, 8_192)), hello) as server:
@@ -422,7 +423,7 @@ def test_MOD_19_a_name_is_one_that_was_offered_or_stays(name: str, meant: str) -
 
 @pytest.mark.parametrize(("engine", "sent"), [("mlx_lm", 0.2), ("llama.cpp", 0.2), ("openai", None), ("other", None)])
 async def test_MOD_11_a_server_of_ones_own_is_asked_for_likely_words(engine: str, sent: float | None) -> None:
-    """Nothing was sent, so llama.cpp's 0.8 held, and calls went wrong by chance."""
+    """Without a temperature llama.cpp used its 0.8, and calls went wrong by chance."""
     with chat_server(stream(chunk({"content": '{"answer": "hi"}'}), STOP)) as server, suppress(ModelFailed):
         await heard(server, engine)
     assert server.requests[0].get("temperature") == sent

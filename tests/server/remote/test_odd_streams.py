@@ -1,7 +1,8 @@
-"""MOD-19: a good stream of each protocol, in raw bytes, with any field of it absent, null, of another type or given twice.
+"""MOD-19: a good stream of each protocol as raw bytes, in which any field is absent, null, of another type or given
+twice.
 
-Whatever comes: events and an end, or an error that a person can read; a call that was whole is not lost to a field that
-has nothing to do with it.
+In every case there are events and an end, or an error that a person can read; a whole call is not lost because of a
+field that does not concern it.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ OTHERS: tuple[Any, ...] = (None, 7, -1, True, "x", "", [], {}, [None], {"a": Non
 
 
 def spelled(protocol: str, stream: tuple[Any, ...]) -> Raw:
-    """The bytes of a stream."""
+    """Returns the bytes of a stream."""
     if protocol == "ollama":
         return Raw("".join(f"{each if isinstance(each, str) else json.dumps(each)}\n" for each in stream).encode())
     lines = []
@@ -95,7 +96,7 @@ def spelled(protocol: str, stream: tuple[Any, ...]) -> Raw:
 
 
 def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every field of a stream, by its way there."""
+    """Yields the path of every field of a stream."""
     for key, inner in (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
     ):
@@ -104,7 +105,7 @@ def places(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(stream: tuple[Any, ...], way: tuple[Any, ...], change: Any) -> tuple[Any, ...]:
-    """The stream with one field changed: `ABSENT`, or another value."""
+    """Returns the stream with one field removed (`ABSENT`) or with another value."""
     copied = list(copy.deepcopy(stream))
     inner: Any = copied
     for key in way[:-1]:
@@ -120,7 +121,7 @@ ABSENT = object()
 
 
 async def heard(protocol: str, *answers: Raw) -> list[list[ModelEvent | Ended] | RemitError]:
-    """What comes of each stream, by one client: what it says, or the error that a person reads."""
+    """Returns for each stream what one client yields for it, or the error that a person reads."""
     found: list[Any] = []
     with chat_server(*answers) as server:
         reference = parse_reference(f"{protocol}:m@{server.url}{'/v1' if protocol == 'openai' else ''}")
@@ -182,14 +183,14 @@ TELLS_NOTHING = {
     "ollama": ("model", "created_at", "prompt_eval_count", "eval_count", "role"),
     "google": ("usageMetadata", "promptTokenCount", "candidatesTokenCount", "totalTokenCount"),
 }
-"""Fields that say nothing of the call."""
+"""Fields that do not concern the call."""
 
 
 @pytest.mark.parametrize("protocol", STREAMS)
 async def test_MOD_19_a_call_is_not_lost_to_a_field_that_says_nothing_of_it(protocol: str) -> None:
     stream = STREAMS[protocol]
     ways = [way for way in places(stream) if way[-1] in TELLS_NOTHING[protocol]]
-    # Google's own library reads its one service, and refuses what has another type: in words, as above.
+    # Google's library is made for one service, and refuses another type with an error that can be read.
     changes = (ABSENT, None) if protocol == "google" else (ABSENT, None, [], "x")
     cases = [(way, change) for way in ways for change in changes]
     came = await heard(protocol, *(spelled(protocol, changed(stream, *case)) for case in cases))
@@ -207,9 +208,9 @@ async def test_MOD_19_lines_that_are_no_objects_end_the_answer_in_words(protocol
 
 
 SEEDS = rounds(2_500, 100)
-"""For each protocol; a thorough run tries ten thousand."""
+"""For each protocol; all protocols together have ten thousand in a thorough run."""
 MOST_CHARS = 3_000_000
-"""More than any of the streams says, and no end of it."""
+"""More than any of the streams contains; a longer answer would be endless."""
 
 
 @pytest.mark.filterwarnings("ignore:.*is not a valid:UserWarning")
@@ -230,7 +231,7 @@ async def test_MOD_19_bytes_changed_by_chance_are_an_answer_or_an_error_in_words
 
 @pytest.mark.parametrize("protocol", STREAMS)
 async def test_MOD_19_a_whole_call_survives_lines_that_are_put_between(protocol: str) -> None:
-    """Comments, empty lines, and an answer that is cut after the call was whole."""
+    """Comments, empty lines, and an answer that is cut off after the call was whole."""
     lines = spelled(protocol, STREAMS[protocol]).data.split(b"\n")
     between = [
         b"\n".join([*lines[:at], *odd, *lines[at:]]) for at in range(0, len(lines), 3) for odd in ([b""], [b"", b""])

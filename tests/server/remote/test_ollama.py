@@ -1,4 +1,4 @@
-"""MOD-11 to MOD-15 over Ollama's own protocol, against a server that plays what its library's types can say."""
+"""MOD-11 to MOD-15 over Ollama's own protocol, with a fake server that sends what the types of its library allow."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_MOD_12_a_step_is_one_request_that_is_decoded_by_a_schema() -> Non
 
 
 async def test_MOD_11_the_whole_window_is_asked_for_and_the_model_stays_loaded() -> None:
-    """Else Ollama cuts the conversation at 4,096 tokens without a word."""
+    """Otherwise Ollama silently cuts the conversation at 4,096 tokens."""
     request = replace(REQUEST, temperature=0.5, top_p=0.9, seed=7, effort="low", max_tokens=77)
     with chat_server(step()) as server:
         provider = provider_for(server)
@@ -186,7 +186,7 @@ async def test_MOD_13_two_hundred_calls_at_once() -> None:
 async def test_MOD_15_a_key_goes_to_its_address_alone_and_what_is_sent_is_redacted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The library would send OLLAMA_API_KEY anywhere."""
+    """The library itself would send OLLAMA_API_KEY to any address."""
     monkeypatch.setenv("OLLAMA_API_KEY", "key-for-elsewhere")
     monkeypatch.setenv("REMIT_API_KEY", "key-for-this-one")
     request = replace(REQUEST, messages=(*REQUEST.messages, UserMessage("my password is hush")))
@@ -214,7 +214,7 @@ def test_MOD_11_a_conversation_is_spelled_as_it_was_asked() -> None:
 
 
 async def test_MOD_11_over_openais_protocol_ollama_reads_little() -> None:
-    """It cannot be asked for more there, and cuts off the rest."""
+    """It cannot be asked for a larger window there, and cuts off the rest."""
     reference = parse_reference("openai:m@http://127.0.0.1:1/v1")
     assert reference is not None
     with chat_server(step(), owner="library") as server:

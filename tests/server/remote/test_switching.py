@@ -1,4 +1,4 @@
-"""AGT-13: a conversation goes on over other models, of other protocols, with its calls and results."""
+"""AGT-13: a conversation goes on with other models and protocols, with its calls and results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sent(server: ChatServer, number: int = -1) -> str:
 
 
 async def over_four_protocols(bench: Bench) -> None:
-    """Goes on after a first turn: a step over each protocol, which sees all that was before."""
+    """Goes on after a first turn with one step over each protocol, each of which gets the whole conversation."""
     with (
         chat_server(STEP, answer("openai said"), answer("openai again"), owner="vllm") as first,
         chat_server(

@@ -1,4 +1,4 @@
-"""How a command comes to its start under Bubblewrap: held until its limits are set (BOX-02)."""
+"""How a command starts under Bubblewrap: it is held until its limits are set (BOX-02)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIMITED = "nice; ulimit -n; ulimit -c; ulimit -d; cat /proc/1/limits | grep -c 1
 
 
 class Unsettable(Limits):
-    """Those that the kernel does not let us set."""
+    """Limits that the kernel refuses to set."""
 
     def impose(self, pid: int) -> None:
         raise PermissionError(f"not for {pid}")

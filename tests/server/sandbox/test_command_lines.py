@@ -1,4 +1,5 @@
-"""What the adapters would start, on every machine: the parts that nobody can choose (BOX-02)."""
+"""The command lines that the adapters would start, checked on every machine: the parts that nobody can choose
+(BOX-02)."""
 
 from __future__ import annotations
 
@@ -197,7 +198,7 @@ def test_the_image_changes_its_name_with_its_content(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("profile", ["strict", "standard", "standard-unix"])
 def test_seccomp_is_the_same_list_for_containers(profile: str) -> None:
-    """The kernel takes the BPF, and the runtime the JSON: tried in the conformance suite."""
+    """The conformance suite tests that the kernel accepts the BPF, and the container runtime the JSON."""
     written = json.loads(profile_json(profile))  # type: ignore[arg-type]
     refused = {name for rule in written["syscalls"] if "args" not in rule for name in rule["names"]}
     assert written["defaultAction"] == "SCMP_ACT_ALLOW"

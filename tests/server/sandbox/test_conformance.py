@@ -1,4 +1,4 @@
-"""What every adapter promises, tried on each that this machine has (BOX-02)."""
+"""What every adapter promises, tested with each one that this machine has (BOX-02)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def told(sandbox: Sandbox, workspace: Path, script: str, **more: object) -
 
 
 def running(mark: str) -> list[str]:
-    """Processes of this machine whose command line holds the mark."""
+    """Returns the processes of this machine whose command line contains the mark."""
     listed = subprocess.run(["ps", "-axo", "pid=,args="], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if mark in line and "ps -axo" not in line]
 
@@ -68,7 +68,7 @@ async def test_BOX_14_every_property_that_the_probe_tries_is_as_the_table_tells(
 
 
 def has_rules(runtime: RuntimeName) -> bool:
-    """Whether the process of a person's own rules starts there."""
+    """Returns whether the process of a person's own rules can be started with this runtime."""
     sandboxes = [each for each in rule_sandboxes(environment={"REMIT_SANDBOX": runtime}) if each.name == runtime]
     for each in sandboxes:
         RuleProcess.start(each).close()
@@ -76,7 +76,7 @@ def has_rules(runtime: RuntimeName) -> bool:
 
 
 def levels_told() -> dict[str, dict[str, str]]:
-    """The table of docs/sandbox.md, by the name of a property and of a sandbox."""
+    """Returns the table of docs/sandbox.md, by property and by sandbox."""
     rows = [
         [cell.strip().strip("`") for cell in line.strip("|\n").split("|")]
         for line in (ROOT / "docs/sandbox.md").read_text().splitlines()
@@ -96,7 +96,7 @@ async def test_BOX_14_hosts_are_refused_where_nothing_leads_to_them(sandbox: San
 
 @pytest.fixture(params=["/tmp", "/var/tmp", "/dev/shm"])
 def lying_in(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A workspace where Linux has file systems of its own, or the sandbox has."""
+    """A workspace in a folder that has a file system of its own in Linux or in the sandbox."""
     area: str = request.param
     if not os.access(area, os.W_OK):
         pytest.skip(f"this user may not write to {area}")
@@ -259,7 +259,7 @@ async def test_hidden_files_and_folders_are_empty(sandbox: Sandbox, runtime: Run
     (workspace / "a,b").chmod(0o755)
     script = "cat secret seen .npmrc; ls 'a,b'; cat 'a,b/inner'; true"
     seen = await told(sandbox, workspace, script, hidden=(workspace / "secret", workspace / "a,b"))
-    # Landlock gives a folder with all that is below it: where it is alone, the names in there can be listed.
+    # Landlock grants a folder with everything below it; if it is used alone, names in there can be listed.
     assert seen == "content of seen" + ("inner\n" if runtime == "landlock-alone" else "")
 
 
@@ -295,7 +295,7 @@ async def test_toolchains_are_read_and_nothing_else_of_the_home(
     output = await sandbox.run(of(workspace, script, environment=environment))
     said = output.stdout.decode().splitlines()
     assert said[:3] == [f"ran {name}" for name in PROGRAMS]
-    # Where a runtime makes the folders on the way to a mount by itself, their names can be read and no others.
+    # A runtime that makes the folders on the way to a mount itself shows their names, but no others.
     assert {*said[3:]} <= {"", ".cargo:", ".cargo", ".pyenv", ".nvm", ".rustup", "bin"}
     assert not [path for path in files_below(home) if path.name == "new"]
 
@@ -426,14 +426,14 @@ print("end")
 
 async def test_BOX_12_no_way_that_is_known_leads_out(sandbox: Sandbox, workspace: Path, tmp_path: Path) -> None:
     """Links, renames, modes and times of files outside, other processes' roots, memory and descriptors, new namespaces,
-    io_uring, files in memory, abstract sockets, raw ones, what a program with the mode of another user gets."""
+    io_uring, files in memory, abstract and raw sockets, and the rights of a program with another user's mode."""
     outside, name = tmp_path / "outside", f"remit-{uuid.uuid4().hex}"
     outside.write_text("outside")
     outside.chmod(0o644)
     os.utime(outside, (5, 5))
     before = outside.stat()
     with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams:
-        if sys.platform == "linux":  # elsewhere there are no abstract names
+        if sys.platform == "linux":  # other systems have no abstract names
             listening.bind(f"\0{name}")
             listening.listen()
             datagrams.bind(f"\0{name}-datagrams")
@@ -484,7 +484,7 @@ print([refused(each) for each in tried])
 
 
 async def test_BOX_13_modes_and_times_are_set_of_its_own_files_alone(sandbox: Sandbox, workspace: Path) -> None:
-    """Landlock does not know them: without a mount that is read-only, they are set by who supervises the command."""
+    """Landlock does not cover them: without a read-only mount, the process that supervises the command sets them."""
     if not hasattr(os, "setxattr"):
         pytest.skip("this system has no setxattr")
     given = workspace / "given"
@@ -515,7 +515,7 @@ async def test_BOX_12_a_command_is_paused_with_all_that_it_started_and_goes_on(
     await until(lambda: {b"a", b"b"} <= set(b"".join(heard).split()))
     freezer.freeze()
     before = -1
-    while len(heard) != before:  # what was on its way, and a container's program that takes its time
+    while len(heard) != before:  # output may be on its way, and a container's program takes some time
         before = len(heard)
         await asyncio.sleep(1.5)
     heard.clear()

@@ -1,4 +1,4 @@
-"""What isolates is found when it is asked for, and once in a process (BOX-10)."""
+"""The sandbox that can be used is looked for when it is needed, and only once in a process (BOX-10)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_BOX_10_a_program_that_was_replaced_is_another(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("another_process")
 async def test_BOX_10_a_turn_of_reads_and_writes_starts_no_program(make_bench: Callable[..., Any]) -> None:
-    """Opened, a file read and written, its status told, closed: nothing is started for it, not even to look."""
+    """The runtime opens, reads and writes a file, tells its status and closes, without starting any program."""
     steps = [
         {"calls": [intent("READ_FILE"), call("read_file", path="a.py"), call("search_files", pattern="total")]},
         {"calls": [intent("CODE"), call("edit_file", path="a.py", old_text="total = 0", new_text="total = 1")]},

@@ -1,4 +1,4 @@
-"""A bwrap that waits for a server which was killed is ended at the next start, and no other (APP-01)."""
+"""A bwrap that waits for a killed server is ended at the next start, and no other one is (APP-01)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def isolates() -> None:
 
 @contextmanager
 def a_server_that_holds() -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """It kills itself once it reads a line; and a descriptor of the process that waits for it."""
+    """Yields a server that kills itself when it reads a line, and a descriptor of the process that waits for it."""
     argv = (sys.executable, "-c", HOLDING)
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -73,7 +73,7 @@ def ends(pidfd: int, within: float) -> bool:
 
 
 def waiting_for(server: str) -> list[str]:
-    """Every bwrap with the mark of this server."""
+    """Returns every bwrap with this server's mark."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:

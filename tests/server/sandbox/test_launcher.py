@@ -1,4 +1,4 @@
-"""The launcher by itself: what it refuses, what dies with it, and what Landlock holds without any namespace (BOX-12)."""
+"""The launcher alone: what it refuses, what ends with it, and what Landlock enforces without namespaces (BOX-12)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ REFUSED: dict[str, list[str]] = {
     "cat /etc/shadow": [],
     "echo made > $TMPDIR/made && cat $TMPDIR/made own.sh": [],
 }
-"""Commands, and what each is refused by the sandbox alone."""
+"""Commands, and the files that the sandbox alone refuses to each."""
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_BOX_12_an_option_that_the_launcher_does_not_know_builds_nothing() -> No
 
 
 def test_BOX_12_landlock_alone_writes_only_to_what_was_given(tmp_path: Path) -> None:
-    """Also by links, renames and hard links between the two, where every mount and mode would let it."""
+    """Neither links, renames nor hard links between the two folders help, though mounts and modes would allow it."""
     given, other = tmp_path / "given", tmp_path / "other"
     given.mkdir()
     other.mkdir()
@@ -177,12 +177,12 @@ def test_BOX_12_a_user_without_any_privilege_has_it() -> None:
 
 
 OF_ITS_OWN = "landlock-alone and not in_the_background"
-"""It keeps nothing in the background."""
+"""It cannot keep a process in the background."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
 def test_BOX_13_landlock_alone_holds_the_suite_for_a_user_without_any_privilege() -> None:
-    """As root it does not run: nothing would bound how many processes a command starts."""
+    """It is not available to root, because nothing would limit the number of processes."""
     refused = sandbox_named("landlock-alone").isolation()
     assert (refused.available, refused.name) == (False, "landlock-alone")
     suite = Path(__file__).parent
@@ -207,7 +207,7 @@ made.load()
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
 def test_BOX_13_where_nothing_isolates_less_is_offered_and_never_taken(tmp_path: Path) -> None:
-    """As where a container of somebody else's is around, or an administrator forbids namespaces."""
+    """This happens inside somebody else's container, or if an administrator forbids namespaces."""
     words = ("sandbox", "check", "--json")
     found = json.loads(as_another_user("-c", NOTHING + REMIT, *words).stdout)
     assert (found["name"], found["available"]) == ("landlock", False)
@@ -225,7 +225,7 @@ def test_BOX_13_where_nothing_isolates_less_is_offered_and_never_taken(tmp_path:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="it becomes another user")
 def test_BOX_13_what_landlock_alone_refuses_is_told_from_rights_that_lack() -> None:
-    """Only where the person could do what the command was refused; so not for a file that is no program, or is root's."""
+    """Only if the person could do what was refused; so not if the file is no program, or belongs to root."""
     select = {"name": "select_active_intent", "arguments": {"intent": "EXECUTE"}}
     calls = [{"name": "run_command", "arguments": {"command": each}} for each in REFUSED]
     prepare = f"""
@@ -251,7 +251,7 @@ def as_another_user(*words: str, **more: str) -> subprocess.CompletedProcess[str
     """Runs this Python as a user who owns nothing but a folder of their own, `$HOME`."""
     if shutil.which("setpriv") is None:
         pytest.skip("there is no setpriv: apt-get install util-linux")
-    # Not below pytest's own folders, which each run of it closes to others.
+    # Not below pytest's own folders, because each run of pytest closes them to other users.
     with tempfile.TemporaryDirectory(dir="/tmp") as home:
         os.chown(home, USER, USER)
         become = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--inh-caps=-all"]

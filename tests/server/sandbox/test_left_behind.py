@@ -1,4 +1,4 @@
-"""What a dead server left is cleared away at the next start, and nothing of a living one (BOX-06)."""
+"""Leftovers of a dead server are removed at the next start, and nothing of a living one (BOX-06)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda *_: print("begun", flush
 
 
 def dead_owner() -> str:
-    """The identity that a process had which is gone."""
+    """Returns the identity of a process that has ended."""
     code = "from remit_server.peers import this_process; print(this_process())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
@@ -68,7 +68,7 @@ def test_who_is_dead() -> None:
     assert is_dead(dead_owner())
     assert not is_dead(this_process())
     space, pid, started = this_process().split("-")
-    assert is_dead(f"{space}-{pid}-{int(started) + 1}")  # its number went to another
+    assert is_dead(f"{space}-{pid}-{int(started) + 1}")  # its number belongs to another process now
     assert not is_dead(f"{int(space) + 1}-{pid}-{int(started) + 1}")  # cannot be seen from here
     assert not any(map(is_dead, ("", "x", "0-1-1", "1-", f"{space}-x-1")))
 
@@ -117,7 +117,7 @@ def test_removing_twice_is_the_same_as_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("another_process")
 def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeName, workspace: Path) -> None:
-    seconds = f"33{os.getpid()}"  # others may run this test beside us
+    seconds = f"33{os.getpid()}"  # the same test may run at the same time
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, runtime, str(workspace), seconds],
         stdout=subprocess.PIPE,
@@ -147,7 +147,8 @@ def test_a_killed_server_leaves_nothing_after_the_next_start(runtime: RuntimeNam
 def test_BG_05_what_goes_on_in_the_background_dies_with_a_server_that_is_killed(
     runtime: RuntimeName, workspace: Path
 ) -> None:
-    """Nobody starts another server for it: what it runs is gone, however busy, and whatever it does to its parent."""
+    """No other server starts, yet the processes are gone, however busy they are and whatever they do to their
+    parent."""
     if not sandbox_named(runtime).isolation().background:
         pytest.skip(f"`{runtime}` keeps none in the background")
     mark = f"34{os.getpid()}"
@@ -216,7 +217,7 @@ async def test_nothing_is_left_of_a_command_that_ended(sandbox: Sandbox, runtime
 async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
     sandbox: Sandbox, runtime: RuntimeName, workspace: Path
 ) -> None:
-    """Docker's daemon goes on with what a killed client has asked of it."""
+    """Docker's daemon goes on with the request of a client that was killed."""
     spec = CommandSpec(("/bin/sleep", "4444"), workspace, workspace, command_environment({}), 60, writes=True)
     before = attended(runtime)
     for milliseconds in (0, 1, 2, 3, *range(0, 240, 10), *range(250, 700, 50)):
@@ -225,7 +226,7 @@ async def test_nothing_is_left_of_a_command_that_was_cancelled_at_any_moment(
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-    await asyncio.sleep(0.5)  # what the daemon may still be about to do
+    await asyncio.sleep(0.5)  # the daemon may still be doing something
     assert containers_of_ours(runtime) == ""
     assert attended(runtime) <= before
     assert [layer for area in AREAS for layer in area.glob(f"{prefix_of('layer')}*")] == []
@@ -268,7 +269,7 @@ async def test_a_cancelled_command_leaves_no_layer_that_was_still_being_filled(
 
 
 def attended(runtime: RuntimeName) -> set[str]:
-    """The names of containers of ours that a process of Podman's attends to, and that Podman does not know."""
+    """Returns the names of our containers that a process of Podman's supervises, but that Podman does not know."""
     if runtime != "podman":
         return set()
     argv = ["podman", "ps", "--all", "--format", "{{.Names}}"]
@@ -279,7 +280,7 @@ def attended(runtime: RuntimeName) -> set[str]:
 
 
 def containers_of(runtime: RuntimeName, pid: int) -> list[str]:
-    """The containers of the server that had this pid."""
+    """Returns the containers of the server that had this pid."""
     if runtime not in {"podman", "docker"}:
         return []
     argv = containers.list_argv("podman" if runtime == "podman" else "docker")
@@ -299,7 +300,7 @@ REMIT = Path(sys.executable).with_name("remit")
 
 
 def busy(runtime: RuntimeName, tmp_path: Path, workspace: Path) -> subprocess.Popen[str]:
-    """A command line with a command in this sandbox that waits; its temporary files are below `tmp_path`."""
+    """Starts a command line whose command waits in this sandbox; its temporary files are below `tmp_path`."""
     homes = {f"REMIT_{name.upper()}_DIR": str(tmp_path / name) for name in ("config", "state", "data")}
     for name in ("config", "tmp"):
         (tmp_path / name).mkdir(exist_ok=True)
@@ -327,7 +328,7 @@ def wait_until_begun(process: subprocess.Popen[str]) -> None:
 def test_a_command_line_that_is_ended_leaves_no_folder(
     runtime: RuntimeName, number: signal.Signals, tmp_path: Path, workspace: Path
 ) -> None:
-    """A closed terminal and SIGTERM left the layer behind."""
+    """A closed terminal and SIGTERM used to leave the layer behind."""
     with busy(runtime, tmp_path, workspace) as process:
         wait_until_begun(process)
         assert list((tmp_path / "tmp").glob("remit-*"))
@@ -341,7 +342,7 @@ def test_a_command_line_that_is_ended_leaves_no_folder(
 def test_what_a_killed_one_left_is_gone_after_the_next_start(
     runtime: RuntimeName, tmp_path: Path, workspace: Path
 ) -> None:
-    """Whatever sandbox the next one finds: here it finds none, and removed nothing."""
+    """The next start may find any sandbox; here it finds none, and used to remove nothing."""
     with busy(runtime, tmp_path, workspace) as process:
         wait_until_begun(process)
         process.kill()

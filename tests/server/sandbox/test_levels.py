@@ -1,5 +1,5 @@
-"""What a command writes, and where it connects to, on each adapter that has layers and a proxy: the same everywhere
-(BOX-05, BOX-03)."""
+"""A command's writes and connections, with each adapter that has layers and a proxy: the results are the same (BOX-05,
+BOX-03)."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ async def test_BG_02_what_is_written_to_scratch_folders_is_thrown_away(layered: 
 
 
 async def test_BOX_05_another_commands_layer_is_out_of_reach(layered: Sandbox, workspace: Path) -> None:
-    """THR-sandbox-layer: neither the folder of layers nor the mount of another is seen."""
+    """THR-sandbox-layer: a command sees neither the folder of layers nor another command's mount."""
     seen = f"{tempfile.gettempdir()}/*/upper /dev/shm/*/upper /tmp/remit-* /proc/*/root/tmp/remit-*"
     script = f"echo mine > mine; sleep 1; ls -d {seen}; cat mine"
     one, two = await asyncio.gather(*(layered.run(of(workspace, script.replace("mine", n), writes=True)) for n in "ab"))
@@ -176,7 +176,7 @@ async def test_BOX_05_another_file_system_in_the_workspace_is_seen_and_not_writt
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(inner)], check=True)
     try:
         put(inner, seen="seen\n")
-        if layered.name == "landlock":  # its user namespace may not show what it lies over: docs/sandbox.md
+        if layered.name == "landlock":  # its user namespace may not show what is below the mount: docs/sandbox.md
             with pytest.raises(ToolError):
                 await layered.run(of(workspace, "cat inner/seen", writes=True))
             return
@@ -210,7 +210,7 @@ print("end")
 
 
 async def test_BOX_05_nothing_writes_any_more_when_the_layer_is_read(layered: Sandbox, workspace: Path) -> None:
-    """A process that outlives its command, and writes as fast as it can."""
+    """A process outlives its command, and writes as fast as it can."""
     output = await layered.run(python(workspace, BUSY, writes=True))
     assert (output.exit_code, output.stdout) == (0, b"end\n")
     assert {each.path for each in output.left} <= {"late"}
@@ -269,7 +269,8 @@ except OSError:
 
 
 async def test_BOX_05_no_mark_of_an_overlay_can_be_forged(layered: Sandbox, workspace: Path) -> None:
-    """An opaque folder says that all in it was removed, a whiteout that a file was; and a sparse file has no bytes."""
+    """An opaque folder would mean that all its files were removed, and a whiteout that one was; a sparse file has no
+    bytes."""
     put(workspace, folder__a="a", b="b")
     output = await layered.run(python(workspace, SPARSE, writes=True))
     assert output.stdout == b""
@@ -299,7 +300,7 @@ except OSError:
 
 @contextmanager
 def echo() -> Iterator[tuple[int, list[bytes]]]:
-    """A service that says back what it heard."""
+    """Runs a service that repeats what it receives; yields its port, and what it has received."""
     heard: list[bytes] = []
 
     def serve() -> None:
@@ -342,7 +343,7 @@ for host in sys.argv[1:]:
 
 
 async def test_BOX_03_the_proxy_leads_to_listed_hosts_alone(online: Sandbox, workspace: Path) -> None:
-    """THR-sandbox-network: a host that is not listed, one that is by another port, and a socket of the system."""
+    """THR-sandbox-network: a host that is not listed, a listed one at another port, and a socket of the system."""
     attempts: list[Attempt] = []
     hosts = ("evil.example:443", "listed.invalid:80", "/run/docker.sock", "127.0.0.1:22", "listed.invalid:443")
     output = await online.run(
@@ -353,7 +354,7 @@ async def test_BOX_03_the_proxy_leads_to_listed_hosts_alone(online: Sandbox, wor
 
 
 async def test_BOX_09_who_is_beside_the_sandbox_is_not_served(online: Sandbox, workspace: Path) -> None:
-    """Two commands at once: each has a proxy of its own, at the same port of its own loopback."""
+    """Two commands run at once; each has its own proxy, at the same port of its own loopback."""
     attempts: dict[str, list[Attempt]] = {"a.invalid": [], "b.invalid": []}
     specs = [
         python(workspace, ASK, "a.invalid:443", "b.invalid:443", network=(host,), attempted=noted.append)

@@ -1,4 +1,4 @@
-"""Ports of this machine that a command may reach: by name, judged, led to, recorded (BOX-03)."""
+"""Ports of this machine that a command may reach: named, judged, forwarded and recorded (BOX-03)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GET = (
 
 @contextmanager
 def echo() -> Iterator[tuple[int, list[bytes]]]:
-    """A service that is no HTTP and no TLS, and says back what it heard."""
+    """Runs a service without HTTP and TLS that repeats what it receives; yields its port, and what it has received."""
     heard: list[bytes] = []
 
     def serve() -> None:
@@ -52,7 +52,8 @@ def records(bench: Any, kind: AuditKind) -> list[dict[str, str]]:
 
 
 async def asked(make_bench: Any, allowed: str, named: str, *target: str) -> tuple[Any, Any]:
-    """A command that connects to a target, with a network to what is `named`, where policy lets `allowed` be reached."""
+    """Runs a command that connects to `target` and asks for the network `named`, under a policy that allows
+    `allowed`."""
     need_sandbox()
     bench = await make_bench(policy=NET.replace("HOST", f'"{allowed}"'))
     (bench.workspace / "get.py").write_text(GET)
@@ -71,7 +72,7 @@ async def test_BOX_03_a_port_of_this_machine_is_found_inside(make_bench: Any, na
 
 
 async def test_BOX_03_another_port_is_not(make_bench: Any) -> None:
-    """THR-sandbox-network: what is led in is the one port that was judged."""
+    """THR-sandbox-network: only the port that was judged is forwarded."""
     with echo() as (port, _), echo() as (other, heard):
         _, said = await asked(make_bench, f"localhost:{port}", f"localhost:{port}", "127.0.0.1", str(other))
         assert "ConnectionRefusedError" in said.output
@@ -93,16 +94,16 @@ async def test_BOX_03_a_port_that_no_sandbox_has_is_refused(make_bench: Any, por
 
 async def test_BOX_03_nobody_listens_there_and_that_is_seen(make_bench: Any) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and so nobody else listens there
+        taken.bind(("127.0.0.1", 0))  # so that nobody else listens there
         port = taken.getsockname()[1]
         _, said = await asked(make_bench, f"localhost:{port}", f"localhost:{port}", "localhost", str(port))
-    # It ends at once: before, while or after the program says something.
+    # The connection ends at once: before, while or after the program sends something.
     assert "HELLO" not in said.output
     assert "got b''" in said.output or "Error" in said.output
 
 
 async def test_BOX_03_a_command_with_hosts_ignores_no_signal_that_others_do_not(make_bench: Any) -> None:
-    """What `yes | head -1` ends by."""
+    """SIGPIPE, for example, ends `yes | head -1`."""
     need_sandbox()
     bench = await make_bench(policy=NET.replace("HOST", '"localhost:2000"'))
     said = [

@@ -1,4 +1,4 @@
-"""An image of the person's own (REMIT_SANDBOX_IMAGE): what it has decides what a command can, and that is said
+"""An image of the person's own (REMIT_SANDBOX_IMAGE): a command can use what the image has, and the person is told so
 (BOX-14)."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FOLDERS = ("/proc", "/sys", "/dev", "/etc", "/run", "/tmp", "/var", "/usr", "/us
 
 
 def image_of(*programs: str) -> bytes:
-    """A tar file of programs of this system with the libraries that they are linked with."""
+    """Returns a tar file of programs of this system with the libraries that they are linked with."""
     libraries: set[str] = set()
     modules: list[str] = []
     if "python3" in programs:

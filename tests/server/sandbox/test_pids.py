@@ -1,4 +1,4 @@
-"""How many processes a namespace holds at all (BOX-02): what stands where no look comes in time."""
+"""The limit of processes in a namespace (BOX-02), which holds even if the regular check comes too late."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ bounded = pytest.mark.skipif(
     reason="only Linux 6.14 or newer has a bound for each namespace",
 )
 MOST = 900
-"""What the bombs here start in any case: twice what is allowed, and nothing that a machine notices."""
+"""The most processes that a fork bomb here starts: twice the limit, and too few to burden the machine."""
 
 BOMB = f"""
 import os, time

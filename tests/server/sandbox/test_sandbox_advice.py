@@ -1,4 +1,4 @@
-"""What a person is told where there is no sandbox: what is best for this machine, first (BOX-02)."""
+"""What a person without a sandbox is told: first, what is best for this machine (BOX-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The BPF program of each profile refuses what its rules say, and nothing else (BOX-02)."""
+"""The BPF program of each profile refuses exactly what its rules say (BOX-02)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROFILES = ("strict", "standard", "standard-unix", "alone")
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x00000000
 _OURS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _I386 = 0x40000003
-# What rules compare with, and beside it.
+# Values that rules compare with, and others.
 _ARGUMENTS = st.one_of(
     st.integers(0, 20),
     st.integers(0, (1 << 64) - 1),
@@ -30,7 +30,7 @@ _ARGUMENTS = st.one_of(
 
 
 def answer(program: bytes, call: int, arguments: list[int], machine: int | None = None) -> int:
-    """What the kernel would answer: an interpreter of the few instructions that such a program has."""
+    """Returns the kernel's answer: interprets the few instructions that such a program uses."""
     code = list(struct.iter_unpack("=HBBI", program))
     data = struct.pack("=iIQ6Q", call, machine or _OURS[platform.machine()], 0, *arguments)
     held, at = 0, 0
@@ -57,7 +57,7 @@ def compared(kind: int, held: int, value: int) -> bool:
 
 
 def matches(rule: Rule, arguments: list[int]) -> bool:
-    """Whether a rule is about a call with these arguments."""
+    """Returns whether a rule concerns a call with these arguments."""
     return all(holds(condition, arguments[condition.index]) for condition in rule.where)
 
 
@@ -104,7 +104,7 @@ def test_every_call_without_conditions_is_answered_as_its_rule_says(profile: Pro
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_calls_of_another_machine_end_the_program(profile: ProfileName) -> None:
-    """They have other numbers, so that no rule would hold them."""
+    """Their calls have other numbers, so the rules would not apply to them."""
     assert answer(profile_filter(profile), 0, [0] * 6, _I386) == _KILL
 
 
@@ -117,7 +117,7 @@ def _refused(profile: ProfileName, call: str, *arguments: int) -> bool:
 
 @pytest.mark.parametrize("profile", ["standard", "standard-unix", "alone"])
 def test_BOX_03_of_all_sockets_only_those_of_an_own_network_are_there(profile: ProfileName) -> None:
-    """Every family, kind and protocol, in the low half of an argument, which is all that the kernel looks at."""
+    """Every family, kind and protocol, in the low half of an argument, the only part that the kernel uses."""
     unix, inet, inet6, netlink = 1, 2, 10, 16
     stream, datagram, raw = 1, 2, 3
     kept = {
@@ -131,7 +131,7 @@ def test_BOX_03_of_all_sockets_only_those_of_an_own_network_are_there(profile: P
     assert {(kind, protocol) for _, kind, protocol in of_ip if kind in {stream, datagram}} == {
         (kind, protocol) for kind in (stream, datagram) for protocol in (0, 6, 17)
     }
-    # What is left has no meaning to the kernel.
+    # The other values mean nothing to the kernel.
     assert {kind for _, kind, _ in of_ip}.isdisjoint({raw, 4, 5, 6, 10})
     assert {protocol for family, _, protocol in kept if family == netlink} == {0}
     assert {family for family, _, _ in kept} == {0, inet, inet6, netlink} | (

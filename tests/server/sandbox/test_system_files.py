@@ -1,4 +1,4 @@
-"""What a sandbox has of the system's settings: what is there, and nothing that can be changed (BOX-02)."""
+"""Which settings of the system a sandbox shows; none of them can be changed (BOX-02)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_folders_of_etc_are_seen_as_well(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["remit-test", "fonts", "ssl/remit-test"])
 def test_a_workspace_below_etc_is_seen(folder: str) -> None:
-    """Somebody keeps their system's settings in a repository."""
+    """Some people keep their system's settings in a repository."""
     workspace = Path("/etc", folder)
     made = not workspace.exists()
     if made and not os.access("/etc", os.W_OK):

@@ -1,4 +1,4 @@
-"""Which folders of a person's home a command may read, and that a project only chooses among them (BOX-02)."""
+"""Which folders in a person's home a command may read; a project only chooses among them (BOX-02)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def seen(home: Path, workspace: Path, path: str = "") -> list[str]:
-    """The folders of the home that are shown to a command with this PATH, relative to it."""
+    """Returns the folders of the home that a command with this PATH can see, relative to the home."""
     shown = toolchain_mounts({"PATH": path}, workspace, Places(home, SYSTEM_FOLDERS))
     return [each.place.relative_to(home).as_posix() for each in shown]
 
@@ -50,7 +50,7 @@ def test_no_folder_of_the_table_is_one_that_holds_credentials_or_holds_one() -> 
 def test_a_path_of_the_home_is_in_the_table_or_nowhere(parts: list[str]) -> None:
     home = Path("/home/m[e]")
     row = Places(home, ()).row_at(home.joinpath(*parts))
-    while "/" in parts[1:]:  # where a path begins anew
+    while "/" in parts[1:]:  # an absolute part starts the path anew
         parts = parts[parts.index("/", 1) :]
     folders = [
         each

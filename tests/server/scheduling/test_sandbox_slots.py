@@ -1,4 +1,4 @@
-"""Commands wait for a sandbox in one schedule; an urgent one pauses another, whose time does not pass meanwhile."""
+"""Commands wait for a sandbox in one schedule; an urgent one pauses another one, whose time limit stops meanwhile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def shell(text: str, folder: Path, priority: int) -> CommandSpec:
 
 
 async def one_after_the_other(memory: float, folder: Path) -> tuple[asyncio.Task[Any], list[str]]:
-    """A slow command of low priority, and an urgent one that comes when it runs; there is one place for both."""
+    """Runs a slow command of low priority, and an urgent one that arrives while it runs; only one of them can run at a
+    time."""
     sandbox = Scheduled(sandbox_named("bubblewrap"), Runner(Limits(1, 1_000), memory_used=lambda: memory))
     heard: list[str] = []
     ticking = asyncio.Event()
@@ -51,7 +52,7 @@ async def test_SCH_04_an_urgent_command_pauses_the_one_that_runs(tmp_path: Path)
     assert output.exit_code == 0
     assert heard.count("tick") == 20
     assert heard[-1] == "end"
-    # What was in the pipe when it was stopped may still come.
+    # Output that was in the pipe when the command was paused may still arrive.
     assert heard[heard.index("urgent") : heard.index("over")].count("tick") <= 1
 
 
@@ -66,7 +67,7 @@ async def test_SCH_04_where_memory_is_short_it_is_ended_and_the_reason_said(tmp_
 
 @pytest.mark.slow
 async def test_SCH_04_that_a_command_waits_or_is_paused_is_shown_and_audited(tmp_path: Path) -> None:
-    """A model's command runs, the person's own one comes first, and a second one of the model's waits for both."""
+    """While a model's command runs, one of the person's own comes first, and the model's second one waits for both."""
     ticks = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo tick; sleep 0.05; done"
     steps = [{"calls": [intent("EXECUTE"), call("run_command", command=ticks)]}, {"text": "done"}]
     own = {"type": "call", "tool": "run_command", "arguments": {"command": "sleep 0.3"}, "intent": "EXECUTE"}
@@ -104,7 +105,7 @@ async def test_SCH_04_the_time_of_a_paused_command_does_not_pass() -> None:
 
 
 async def most_at_once(tmp_path: Path, sessions: int, **settings: Any) -> int:
-    """How many commands of so many sessions ran at one time."""
+    """Returns the largest number of commands, of this many sessions, that ran at the same time."""
     async with benches(tmp_path) as make:
         bench: Bench = await make(policy=ALLOW, **settings)
         part = {"type": "call", "tool": "run_command", "arguments": {"command": STAMPED}, "intent": "EXECUTE"}

@@ -1,4 +1,4 @@
-"""What runs next: order, limits, dependencies, age, and who gives way, against an obvious second implementation."""
+"""What runs next: order, limits, dependencies, age and pausing, compared with an obvious second implementation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMITS = Limits(3, 10, {"a": 2, "b": 1})
 
 @dataclass(frozen=True)
 class Job:
-    """A task with when it comes, how long it takes, and whether it fails."""
+    """A task with the time when it arrives, how long it takes, and whether it fails."""
 
     task: Task
     comes: int
@@ -39,13 +39,13 @@ class Job:
 
 
 def random_jobs(seed: int) -> list[Job]:
-    """A random graph: each task may come after earlier ones that come at the same time or before."""
+    """Returns a random graph: each task may depend on earlier ones that arrive at the same time."""
     choice = random.Random(seed)
     jobs: list[Job] = []
     comes = 0
     for number in range(choice.randint(1, 12)):
         comes += choice.choice([0, 0, 0, 1, 5])
-        # What has ended cannot be waited for any more: so only what comes together with it.
+        # A task that has ended can no longer be a dependency, so only those that arrive at the same time are used.
         near = [job.task.id for job in jobs if job.comes == comes]
         after = frozenset(choice.sample(near, choice.randint(0, min(2, len(near)))))
         task = Task(str(number), choice.randint(1, 5), choice.choice(["a", "b", "c"]), after)
@@ -55,14 +55,14 @@ def random_jobs(seed: int) -> list[Job]:
 
 @dataclass
 class Story:
-    """What became of all tasks: when each started, and how it ended."""
+    """What happened to all tasks: when each started, and how it ended."""
 
     started: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     ended: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def by_schedule(jobs: list[Job]) -> Story:
-    """The story that the schedule tells."""
+    """Returns the story of the jobs with the real schedule."""
     story, schedule, until = Story(), Schedule(LIMITS), dict[str, int]()
     by_id = {job.task.id: job for job in jobs}
     for now in range(1_000):
@@ -85,7 +85,7 @@ def by_schedule(jobs: list[Job]) -> Story:
 
 
 def obviously(jobs: list[Job]) -> Story:
-    """The same, said as plainly as can be: at each tick, end what is over, and start the best that may start."""
+    """Returns the same in the plainest way: at each tick, end the finished jobs, and start the best that may start."""
     story, running, ready = Story(), dict[str, int](), dict[str, int]()
     by_id = {job.task.id: job for job in jobs}
     for now in range(1_000):
@@ -128,7 +128,7 @@ def check_graphs(seeds: range) -> None:
         jobs = random_jobs(seed)
         story, plain = by_schedule(jobs), obviously(jobs)
         assert story.started == plain.started, seed
-        # Of several that failed, which one is named is of no importance.
+        # If several dependencies failed, it does not matter which one is named.
         assert {n: how.split()[0] for n, how in story.ended.items()} == {
             n: how.split()[0] for n, how in plain.ended.items()
         }, seed
@@ -151,7 +151,7 @@ def test_SCH_01_ten_thousand_random_graphs_run_as_the_rules_say_and_none_starves
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from("abc"), st.integers(0, 3)), min_size=1, max_size=15))
 def test_SCH_04_who_gives_way_goes_on_later_and_limits_hold(drawn: list[tuple[int, str, int]]) -> None:
-    """With everything pausable: never more than the limits run, and all come to their end."""
+    """Everything can be paused: never more than the limits run, and all tasks end."""
     schedule, left = Schedule(LIMITS), dict[str, int]()
     for now in range(2_000):
         if now < len(drawn):

@@ -1,4 +1,4 @@
-"""A fork has whole messages, and no turn that only began (SES-04, EDI-08)."""
+"""A fork contains whole messages, and no turn that only began (SES-04, EDI-08)."""
 
 from __future__ import annotations
 

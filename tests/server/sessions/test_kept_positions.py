@@ -1,4 +1,4 @@
-"""Places in the workflow: to a session's file and back, whatever they hold (FLW-12)."""
+"""Positions in the workflow are written to a session's file and read back, whatever they contain (FLW-12)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.session_file import SessionFile
 
 NAMES = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
-# What a file holds that is no UTF-8 is a lone surrogate here.
+# Bytes of a file that are not UTF-8 are lone surrogates here.
 TEXTS = st.binary(max_size=40).map(lambda data: data.decode(errors="surrogateescape"))
 TESTS = st.dictionaries(NAMES, TEXTS, max_size=4).map(TestFiles)
 NAME_SETS = st.frozensets(NAMES, max_size=4)

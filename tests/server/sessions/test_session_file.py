@@ -1,4 +1,4 @@
-"""SES-03: one writer at a time, and a file that a crash, a full disk or somebody's hand cannot make unreadable."""
+"""SES-03: a session has one writer at a time, and a file that no crash, full disk or edit by hand makes unreadable."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_SES_03_a_torn_line_is_mended_and_written_on(path: Path, cut: int) -> No
     second = recorder(path)
     conversation = second.begin("2", MODEL)
     assert conversation is not None
-    # Only its end was missing where one byte was: then all of it is there.
+    # If only the line's end is missing, because one byte was cut off, the whole line is there.
     assert [m.text for m in conversation.messages] == (["one", "two"] if cut == 1 else ["one"])
     second.keep(UserMessage("three"), "three")
     assert texts(path)[-1] == "three"

@@ -1,4 +1,4 @@
-"""SES-02: a session's file comes to the conversation that it was written from, and nothing of it runs again."""
+"""SES-02: a session's file gives back the conversation that it was written from, and nothing of it runs again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VALUES = st.dictionaries(
 
 @st.composite
 def steps(draw: st.DrawFn) -> list[Message]:
-    """An answer with its calls, and what they came to."""
+    """Draws an answer with its calls and their results."""
     numbers = itertools.count(draw(st.integers(0, 10**9)))
     calls = tuple(ProposedCall(f"c{next(numbers)}", draw(TEXT), draw(VALUES)) for _ in range(draw(st.integers(0, 3))))
     return [AssistantMessage(draw(TEXT), calls), *(ToolMessage(each.id, each.name, draw(TEXT)) for each in calls)]
@@ -130,7 +130,7 @@ async def test_SES_02_loading_starts_no_process(make_bench: Any) -> None:
     first: Bench = await make_bench(command, {"text": "it ran"})
     with programs_started() as ran:
         await first.ask("run it")
-    # What starts is seen: a turn that runs something is counted.
+    # Show that `programs_started` works: it counts a turn that runs a command.
     assert ran or first.of("tool_result")[-1].error is not None
     await first.runtime.close()
     with programs_started() as started:
@@ -200,7 +200,7 @@ SECRET = "ghp_" + "a1B2" * 9
 
 
 async def test_SES_01_no_secret_is_in_the_file(make_bench: Any) -> None:
-    """Whoever says it: the person, the model, a file, an argument."""
+    """Whether it comes from the person, the model, a file or an argument."""
     write = call("write_file", path="b.py", content=f"token = '{SECRET}'")
     bench: Bench = await make_bench(
         {"text": f"I see {SECRET}", "calls": [intent("CODE"), write]}, {"text": f"done with {SECRET}"}

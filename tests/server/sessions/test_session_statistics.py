@@ -1,4 +1,4 @@
-"""SES-06: the figures are those of an independent recount of the file."""
+"""SES-06: the figures are equal to an independent count over the file."""
 
 from __future__ import annotations
 

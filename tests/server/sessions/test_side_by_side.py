@@ -1,4 +1,5 @@
-"""Sessions side by side in one server: questions that say whose they are, and writes to one file in order (SES-07)."""
+"""Several sessions at once in one server: each question names its session, and writes to one file are in order
+(SES-07)."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ capabilities:
 
 @dataclass
 class Patient:
-    """Answers yes once it is told to."""
+    """Answers yes when the test lets it."""
 
     style: AskingStyle = "callback"
     now: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,4 +1,4 @@
-"""SES-05: what a change did is taken out of a text, hunk by hunk; what others wrote since stays."""
+"""SES-05: a change is taken back out of a text, hunk by hunk; what others have written since stays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINES = st.lists(st.sampled_from([b"a", b"b", b"c", b"", b"\xff\x00", b"d\r"]), 
 
 @st.composite
 def unique_texts(draw: st.DrawFn) -> tuple[list[str], list[str], list[str]]:
-    """A text, what it was before a change, and what others made of it: no line stands twice."""
+    """Draws a text, the text before a change, and the text after others have edited it; no line occurs twice."""
     after = [f"l{n}" for n in range(draw(st.integers(0, 10)))]
     return after, edited(draw, after, "b"), edited(draw, after, "o")
 

@@ -1,4 +1,4 @@
-"""SES-05: what turns changed is taken back, over real files, whoever else writes them."""
+"""SES-05: the changes of turns are undone in real files, whoever else writes them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def own(tool: str, intents: str = "CODE", **arguments: Any) -> dict[str, Any]:
 
 
 def wrote(*turns: dict[str, Any]) -> list[dict[str, Any]]:
-    """A script in which the model makes one call a turn."""
+    """Returns a script in which the model makes one call per turn."""
     return [step for each in turns for step in ({"calls": [intent("CODE"), each]}, {"text": "done"})]
 
 
@@ -57,7 +57,7 @@ OPS = st.lists(
 
 
 def command_for(files: dict[str, list[str] | None]) -> str:
-    """A command that gives the files these lines; None removes one."""
+    """Returns a command that gives the files these lines; None removes a file."""
     done = list[str]()
     for path, lines in files.items():
         text = "".join(f"{line}\n" for line in lines or [])
@@ -72,7 +72,7 @@ async def interleave(ops: list[tuple[str, str, Any]], folder: Path) -> None:
         typed = 0
         for turn, (kind, path, choose) in enumerate(ops):
             lines = obvious.files[path]
-            if kind == "again":  # the next process goes on with the session
+            if kind == "again":  # the next process resumes the session
                 await bench.runtime.close()
                 turns = bench.turns
                 bench = await make({"text": "x"}, policy=COMMANDS_ALLOWED)
@@ -164,7 +164,7 @@ async def test_SES_05_what_was_changed_since_stays_and_is_said(make_bench: Any) 
 async def test_SES_05_no_link_that_the_person_put_in_a_file_s_place_is_followed(
     make_bench: Any, tmp_path: Path, in_folder: bool, outside: bool
 ) -> None:
-    """Made or edited, the other file holds exactly what the turn wrote: only its name tells that it is not its own."""
+    """The other file has exactly the content that the turn wrote, so only its name shows that it is another file."""
     bench: Bench = await make_bench({"text": "x"})
     place = bench.workspace / "out"
     place.mkdir()

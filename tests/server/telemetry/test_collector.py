@@ -1,4 +1,4 @@
-"""A real collector is told of real turns (OBS-02)."""
+"""A real collector receives the spans of real turns (OBS-02)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 class Collector:
-    """A collector that prints all that it is told."""
+    """A collector that prints everything that it receives."""
 
     def __init__(self, folder: Path) -> None:
         found = importlib.util.find_spec("rotel")

@@ -1,4 +1,4 @@
-"""What of a turn is told to a collector: all that governance decided, and no contents (OBS-02)."""
+"""What a collector receives of a turn: every decision of governance, and no contents (OBS-02)."""
 
 from __future__ import annotations
 
