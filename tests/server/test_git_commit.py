@@ -177,7 +177,7 @@ REFUSED = {
     "git config core.autocrlf input; printf 'x\\r\\n' > a.py": "line ends",
     "echo 'a.py working-tree-encoding=UTF-16' > .gitattributes; echo x > a.py": "another encoding",
     "echo '[attr]big filter=x' > .gitattributes; echo 'a.py big' >> .gitattributes; echo x > a.py": "filter `x`",
-    "echo x > a.py; git config extensions.objectFormat sha256": "format is not known",
+    "echo x > a.py; git config extensions.objectFormat sha256": "does not support its format",
     "rm .git/objects/??/*; echo x > a.py": "the repository cannot be read",
     "echo broken > .git/index": "the repository cannot be read",
     "true": "nothing differs from the last commit",

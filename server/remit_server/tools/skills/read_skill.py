@@ -137,7 +137,7 @@ def _place(skill: Skill, inside: str, names: Sequence[str], ctx: ToolContext) ->
     if path.relative != asked:
         raise ToolError(
             f"cannot read `{'/'.join(names)}` of `{skill.name}`",
-            "a link is on its way",
+            "there is a link in its path",
             f"read `{path.relative}` itself, with another tool",
         )
     return path

@@ -135,7 +135,7 @@ def render_page(arguments: WebFetchArguments, output: CommandOutput, ctx: ToolCo
         more = f"; more with offset {end}" if end < len(text) else ""
         head.append(f"characters {arguments.offset:,} to {end:,} of {len(text):,}{more}")
     if found["cut"]:
-        head.append(f"of its bytes only the first {MAX_BYTES:,} were read")
+        head.append(f"only its first {MAX_BYTES:,} bytes were read")
     return Outcome(
         text="\n".join(head) + "\n\n" + shown,
         summary=f"{len(text):,} characters",
@@ -158,7 +158,7 @@ def _read(output: CommandOutput) -> Mapping[str, JsonValue]:
 
 def _failure(url: str, found: Mapping[str, JsonValue]) -> ToolError | None:
     if "moved" in found:
-        fix = "fetch that address instead, if it is one that you want"
+        fix = "fetch that address instead, if you want it"
         return _failed(url, f"it leads to another host: {found['moved']}", fix)
     return _failed(url, str(found["failed"])[:500]) if "failed" in found else None
 
