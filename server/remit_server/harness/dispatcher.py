@@ -151,7 +151,7 @@ class Dispatcher:
         if not whole:
             raise ToolError(
                 "this was not run",
-                "the edits collected before it came to review, and not all of them are written",
+                "the edits collected before it were reviewed, and not all of them were written",
                 "read what became of them, then call it again if that still makes sense",
                 code=ErrorCode.STALE,
                 retryable=True,

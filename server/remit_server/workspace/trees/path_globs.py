@@ -47,7 +47,7 @@ def parse_glob(text: str) -> Glob:
     if not text.strip("/"):
         raise _unusable(text, "it matches nothing")
     if ".." in text.split("/"):
-        raise _unusable(text, "`..` leads out of the folder, below which it is looked for")
+        raise _unusable(text, "`..` leads out of the folder that is searched")
     if len(text) > MAX_GLOB_CHARS:
         raise _unusable(text[:40] + "…", f"it is longer than {MAX_GLOB_CHARS} characters")
     pending, finished = [text], list[str]()
