@@ -186,7 +186,7 @@ async def _follow_tests(merged: Merged, begun: Begun, proposal: Proposal, ctx: C
         return await _follow_written_tests(run, begun, position.before, now, ctx)
     if position.state is State.REVIEWING and (again := failing_again(run, position.red)):
         move(Trigger.REJECTED, turn, audit)
-        return f"with the same files these passed before, and fail now: {name_some(again)}"
+        return f"with the same files, these tests passed before and fail now: {name_some(again)}"
     if position.state is not State.VALIDATING:
         return ""
     if position.red and now is not None:

@@ -81,7 +81,7 @@ def _render(new: NewOutput, awaited: Awaited | None) -> Outcome:
     outcome = render_new(new)
     if ended is not None:
         fix = "read its output, correct the cause, and start it again"
-        failure = ToolError(f"{name} ended at once", ended.how, fix, code=ErrorCode.COMMAND_FAILED)
+        failure = ToolError(f"{name} has already ended", ended.how, fix, code=ErrorCode.COMMAND_FAILED)
         return Outcome(outcome.text, str(failure), outcome.data, ended.exit_code, failure)
     if awaited is None:
         return outcome

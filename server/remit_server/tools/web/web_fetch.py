@@ -92,7 +92,7 @@ def endpoint_of(url: str) -> Endpoint:
         if parts.scheme != "https":
             raise ValueError("it does not begin with https://")
         if parts.username is not None or parts.password is not None:
-            raise ValueError("it holds a name or a password")
+            raise ValueError("it contains a user name or a password")
         if any(char.isspace() or not char.isprintable() for char in url):
             raise ValueError("there is a space or a hidden character in it")
         if (endpoint := parse_endpoint(parts.netloc)).host == THIS_MACHINE:

@@ -60,7 +60,7 @@ def parse_glob(text: str) -> Glob:
         if len(pending) + len(finished) > _MAX_ALTERNATIVES:
             raise _unusable(text, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
     if unclosed := next(filter(None, map(_find_unclosed, finished)), None):
-        raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` stands for that character itself")
+        raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` matches that character itself")
     spelled = [_plain(one) for one in finished]
     expressions = (glob_expression(one, below=False) for one in spelled)
     ends = tuple(one[len(one.rstrip(_LITERAL)) :] for one in spelled)

@@ -225,7 +225,7 @@ def _find_strangers(report: Report, choice: Choice, here: Path, is_locked: Calla
 def _describe_stranger(origin: Origin, top: Path) -> str:
     file = Path(origin.file)
     place = file.relative_to(top).as_posix() if top in file.parents else "what is installed"
-    words = "is not what its file of tests says" if origin.of else "is not from a file of tests"
+    words = "is not what its test file says" if origin.of else "is not from a test file"
     return f"`{origin.name}` {words}: it comes from {place if origin.file else 'no file'}"
 
 

@@ -204,12 +204,12 @@ def _refuse_apart(paths: tuple[str | None, str], spots: tuple[_Spot, _Spot], run
     """Raises ToolError if one run cannot cover both paths."""
     what = f"cannot test `{paths[0]}` and `{paths[1]}` at once"
     if any(spot.test for spot in spots):
-        raise ToolError(what, "one of them is the id of a test", "name the files of tests, or one id alone")
+        raise ToolError(what, "one of them is the id of a test", "name test files, or a single id")
     if runners[0] != runners[1]:
         raise ToolError(what, "they are tests of two runners, or of two projects", "run them one after the other")
     name = runners[0].runner
     if name in _ONE_FOLDER and any(spot.is_folder for spot in spots):
-        raise ToolError(what, f"{name} takes one folder only", "name the files of tests, or one folder")
+        raise ToolError(what, f"{name} takes one folder only", "name test files, or one folder")
 
 
 def _has_provider(folder: str, ctx: ToolContext) -> bool:
