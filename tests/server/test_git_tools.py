@@ -108,7 +108,7 @@ async def test_GIT_01_a_submodule_that_is_not_looked_at_is_named(make_bench: Any
     bench = await asked(make_bench, call("git_status"))
     (result,) = bench.of("tool_result")
     assert result.data["submodules_not_looked_at"] == ["lib"]
-    assert "but for submodules, nothing differs" in output(bench)
+    assert "apart from submodules, nothing differs" in output(bench)
 
 
 @pytest.mark.slow

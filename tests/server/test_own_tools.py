@@ -223,7 +223,7 @@ ENDS = {
     'print(json.dumps({"success": True, "result": "fine", "metadata": {"n": 1}}))': (None, "fine"),
     'print(json.dumps({"success": False, "error": "Network unavailable: no route"}))': ("command_failed", "no route"),
     'print(json.dumps({"results": [1]}))': (None, '{\n "results": [\n  1\n ]\n}'),
-    'print("not JSON")': ("command_failed", "no JSON"),
+    'print("not JSON")': ("command_failed", "did not print JSON"),
     'print("{}"); raise SystemExit("said so")': ("command_failed", "said so"),
     "import time; time.sleep(60)": ("timed_out", "timeout_seconds"),
 }

@@ -187,7 +187,7 @@ def test_a_diff_of_git_gives_exactly_the_second_tree(
     diff = git.run("diff", *follow, context, form, git.tree(before), git.tree(after))
     if diff:
         now, report = applied(before, diff)
-        if form == "--no-prefix" and isinstance(report, ToolError) and "do not fit each other" in report.why:
+        if form == "--no-prefix" and isinstance(report, ToolError) and "do not match each other" in report.why:
             assert now == before  # from a folder called `a` to one called `b`: git could have made such names
             return
         assert not isinstance(report, ToolError), (str(report), report.why, diff)

@@ -57,7 +57,7 @@ def test_TOOL_10_every_other_line_stays_where_it_was(held: list[str], new: list[
         return
     text = "".join(f"{line}\n" for line in new)
     if held[first - 1 : last] == new:
-        with pytest.raises(ToolError, match="there already"):
+        with pytest.raises(ToolError, match="already has exactly"):
             replaced(content, first, last, text)
     else:
         made = replaced(content, first, last, text).split("\n")[:-1]

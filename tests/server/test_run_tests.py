@@ -359,7 +359,7 @@ async def test_pytest_names_the_test_that_did_not_finish(make_bench: Any, tmp_pa
     bench = await ran(make_bench, {"test_cart.py": HANGS}, timeout=6)
     assert output(bench).splitlines()[2:5] == [
         "pytest: 1 passed, only 1 of 3 finished (stopped at its time limit)",
-        "did not finish: test_cart.py::test_b, 1 more that did not start, or are not named",
+        "did not finish: test_cart.py::test_b, 1 more that did not start, or were not named",
         "passed: test_cart.py::test_a",
     ]
 
@@ -604,7 +604,7 @@ async def test_runners_that_a_run_leaves_out_are_named(make_bench: Any) -> None:
     bench = await ran(make_bench, {**MONO, "top.test.js": "require('node:test')('top', () => {});\n"})
     assert output(bench).startswith("unittest: ")
     assert output(bench).splitlines()[-1] == (
-        "not run, though there are such tests too: node (name a `runner`); cargo in rust (name a `path`)"
+        "not run, although there are tests for them too: node (name a `runner`); cargo in rust (name a `path`)"
     )
 
 

@@ -510,7 +510,7 @@ def test_ids_below_a_project_are_told_from_the_top() -> None:
         CommandOutput(101, b"\0digest\na report\0key\0", b""), choice, ROOT / "rust", str, too_long=NEVER
     ).text
     assert "FAILED rust/tests::ok (error) rust/src/lib.rs:3" in told
-    assert "not run, though there are such tests too: node (name a `runner`)" in told
+    assert "not run, although there are tests for them too: node (name a `runner`)" in told
 
 
 @pytest.mark.parametrize(

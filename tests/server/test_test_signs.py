@@ -47,9 +47,9 @@ def test_FLW_04_what_go_signed_is_believed() -> None:
 @rows(
     ("signs", "why"),
     [
-        ((), "did not come to their end"),
+        ((), "did not finish"),
         ((go_sign(0, "passed", ""),), "`shop.TestA` passed is printed"),
-        ((go_sign(0, "passed", "TestA"),), "did not come to their end"),
+        ((go_sign(0, "passed", "TestA"),), "did not finish"),
         ((go_sign(0, "failed", "TestA"), go_sign(1, "passed", "")), "`shop.TestA` passed is printed"),
         ((go_sign(0, "passed", "TestA", key=OTHER), go_sign(1, "passed", "")), "signed how they ended"),
         ((go_sign(1, "passed", "TestA"), go_sign(0, "passed", "")), "signed how they ended"),
@@ -97,15 +97,15 @@ def test_FLW_04_what_cargo_signed_is_believed() -> None:
 @rows(
     ("text", "endings", "doubt"),
     [
-        (PRINTED.format("", "ok", ""), [], "did not come to their end"),
-        (BEGAN + PRINTED.format("", "ok", ""), [], "did not come to their end"),
+        (PRINTED.format("", "ok", ""), [], "did not finish"),
+        (BEGAN + PRINTED.format("", "ok", ""), [], "did not finish"),
         (BEGAN + PRINTED.format(cargo_sign(1, "failed", "a"), "ok", ""), ["unfinished"], ""),
         (cargo_sign(0, "began", "1", key=OTHER) + PRINTED.format("", "ok", ""), None, "signed how they ended"),
         (cargo_sign(1, "passed", "a") + PRINTED.format("", "ok", ""), None, "signed how they ended"),
         (
             cargo_sign(0, "began", "2") + PRINTED.format(cargo_sign(1, "passed", "a"), "ok", ""),
             ["passed"],
-            "did not come to their end",
+            "did not finish",
         ),
     ],
     ids=["nothing", "no test", "another ending", "another key", "no beginning", "no end"],

@@ -81,7 +81,7 @@ def _refused(shop: Path) -> str:
 
 def test_THR_storage_a_packed_object_larger_than_memory(shop: Path) -> None:
     _install(shop, (HEAD, COMMIT, LIMIT + 1, b"", bytes(LIMIT + 1)))
-    assert f"takes over {LIMIT} bytes" in _refused(shop)
+    assert f"takes more than {LIMIT} bytes" in _refused(shop)
 
 
 def test_THR_storage_a_packed_object_that_is_larger_than_it_says(shop: Path) -> None:
@@ -95,7 +95,7 @@ def test_THR_storage_a_delta_that_builds_more_than_memory_holds(shop: Path, resu
     delta = _delta(len(base), min(result, LIMIT * 2))
     delta = delta if result < LIMIT * 2 else _varint(len(base)) + _varint(result) + b"\xc0\x10"
     _install(shop, (BASE, COMMIT, len(base), b"", base), (HEAD, REF_DELTA, len(delta), BASE, delta))
-    assert f"takes over {LIMIT} bytes" in _refused(shop)
+    assert f"takes more than {LIMIT} bytes" in _refused(shop)
 
 
 def test_THR_storage_a_delta_that_is_itself_larger_than_memory(shop: Path) -> None:
@@ -103,7 +103,7 @@ def test_THR_storage_a_delta_that_is_itself_larger_than_memory(shop: Path) -> No
     body = _varint(1) + _varint(1) + bytes(LIMIT)
     base = (BASE, COMMIT, 1, b"", b"x")
     _install(shop, base, (HEAD, REF_DELTA, len(body), BASE, body))
-    assert f"takes over {LIMIT} bytes" in _refused(shop)
+    assert f"takes more than {LIMIT} bytes" in _refused(shop)
 
 
 def test_THR_storage_deltas_that_build_for_ever(shop: Path) -> None:

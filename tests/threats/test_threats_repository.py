@@ -55,7 +55,7 @@ def _refused(shop: Path) -> str:
 @pytest.mark.parametrize("name", ["pack/pack-1.pack", "pack/multi-pack-index", "info/commit-graph"])
 def test_THR_paths_a_fifo_among_the_packs(shop: Path, name: str) -> None:
     os.mkfifo(shop / ".git" / "objects" / name)
-    assert f"`.git/objects/{name}` is no file" in _refused(shop)
+    assert f"`.git/objects/{name}` is not a file" in _refused(shop)
 
 
 def test_THR_paths_a_fifo_in_place_of_an_object(shop: Path) -> None:

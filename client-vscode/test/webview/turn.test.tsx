@@ -228,7 +228,7 @@ describe('a tool call', () => {
   });
 
   test('that nobody was asked about is not told as allowed', () => {
-    expect(drawn(started, call, toolResult({ decision: 'review_required', summary: 'it holds exactly this already' }))).not.toContain('Allowed');
+    expect(drawn(started, call, toolResult({ decision: 'review_required', summary: 'it already holds exactly this' }))).not.toContain('Allowed');
   });
 
   test.each<[string, readonly Sent[]]>([

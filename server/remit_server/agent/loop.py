@@ -244,7 +244,7 @@ class Agent:
             for call, text in zip(reply.calls, texts, strict=True):
                 conversation.say(ToolMessage(call.id, call.name, text))
         if len(reply.calls) > MAX_CALLS_PER_STEP:
-            what = f"one step made {len(reply.calls)} calls, of {MAX_CALLS_PER_STEP} at most"
+            what = f"one step made {len(reply.calls)} calls, but only {MAX_CALLS_PER_STEP} are allowed"
             raise limit(what, "ask for less at once")
         if loop is not None and not loop.ends:
             turn.warn(f"the model repeats itself and was told so: it {loop.what}")
@@ -301,7 +301,9 @@ class Agent:
             calls.append(unreadable(COPIED.format(text=copied), json.dumps(call.arguments)) if is_copy else call)
         name = None if calls else find_copied_name(reply.message.text, request.messages)
         if name is not None and not await _is_path(name, request):
-            turn.warn(f"the answer names `{name}`, which is of the model's instructions: nothing here was called so")
+            turn.warn(
+                f"the answer names `{name}`, which comes from the model's instructions; nothing here has that name"
+            )
         return replace(reply, message=replace(reply.message, calls=tuple(calls)))
 
     def _items(self) -> WorkItems:

@@ -50,7 +50,7 @@ def read_message(
         elif attachment is not None:
             attachments.append(attachment)
     if len(attachments) > MOST_ATTACHED:
-        why = f"it names {len(attachments)} files and folders with `@`, of {MOST_ATTACHED} at most"
+        why = f"it names {len(attachments)} files and folders with `@`, but only {MOST_ATTACHED} are allowed"
         raise NotUnderstood("the message was not sent", why, "name their folder, or send several messages")
     return [*calls, TextInput(text=text, attachments=tuple(attachments))]
 

@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 UNKNOWN = Action("unknown")
 WHAT_BECAME = "What became of the edits that were collected in this turn (data, not a request):"
-NOTHING_LEFT = "the edits take each other back: nothing is left to write"
+NOTHING_LEFT = "the edits undo each other: nothing is left to write"
 MAX_NAME = 100
 """Characters of a tool's name that are used. No tool has a longer name, but a model may send a megabyte."""
 
@@ -151,7 +151,7 @@ class Dispatcher:
         if not whole:
             raise ToolError(
                 "this was not run",
-                "the edits collected before it came to review, and not all of them are written",
+                "the edits collected before it were reviewed, and not all of them were written",
                 "read what became of them, then call it again if that still makes sense",
                 code=ErrorCode.STALE,
                 retryable=True,

@@ -31,7 +31,7 @@ def leave(plan: DelegatePlan, turn: Turn) -> Authority:
     """Returns the authority that the sub-agent gets. Raises ToolError: `denied` if the plan wants more than the turn
     itself has, `limit_reached` if the turn has no step left."""
     if turn.allowance.left <= 0:
-        why, fix = "this turn has no step left, and a sub-agent's count too", "answer with what you have"
+        why, fix = "this turn has no step left, and a sub-agent's steps count too", "answer with what you have"
         raise ToolError("the work was not handed over", why, fix, code=ErrorCode.LIMIT_REACHED)
     left = turn.authority.attenuate(plan.wanted)
     if isinstance(left, Beyond):
@@ -67,7 +67,7 @@ async def hand_over(plan: DelegatePlan, ctx: CallContext) -> Outcome:
 
 def _lines(said: str, child: Turn, changes: Sequence[FileOutcome]) -> Iterator[str]:
     yield "What came of it, as Remit saw it:"
-    yield f"- files: {', '.join(map(_named, changes[:MOST_NAMED])) or 'none is changed'}" + (
+    yield f"- files: {', '.join(map(_named, changes[:MOST_NAMED])) or 'none changed'}" + (
         f", and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""
     )
     yield f"- calls: {_calls(child)}"

@@ -177,7 +177,7 @@ class Turn:
         return replace(
             self,
             authority=authority,
-            narrowed_by="whoever handed it this work",
+            narrowed_by="the agent that handed it this work",
             sub_agents=None,
             parent=self,
             handed=handed,

@@ -186,7 +186,9 @@ class SessionFolder:
         try:
             if not file.acquire().anew or file.end:
                 what = f"there is a session `{session_id}` already"
-                raise SessionError(what, "two sessions cannot have one id", "give another one", code=ErrorCode.BUSY)
+                raise SessionError(
+                    what, "two sessions cannot have the same id", "give another one", code=ErrorCode.BUSY
+                )
             file.append(to_lines(records))
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -268,4 +270,4 @@ def name_record(name: str, now: str) -> Named:
 def not_written(error: OSError) -> SessionError:
     """Returns the error for a session that could not be written to disk."""
     why = os_reason(error)
-    return SessionError("the session could not be written", why, "free some space, or check the folder's rights")
+    return SessionError("the session could not be written", why, "free some space, or check the folder's permissions")

@@ -360,9 +360,9 @@ class Recorder:
         except OSError as error:
             why = os_reason(error)
             if not self._failing:
-                self.problems.append(f"the session cannot be saved: {why}. It is kept in memory until it can")
+                self.problems.append(f"the session cannot be saved: {why}. It is kept in memory until it can be")
             if self.file.full and not self._losing:
-                self.problems.append(f"the session has lost what was said since: {why}, and memory holds no more of it")
+                self.problems.append(f"the session has lost what was said since: {why}, and its memory is full")
             self._failing, self._losing = True, self.file.full
         else:
             self._failing = self._losing = False

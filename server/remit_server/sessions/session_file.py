@@ -242,7 +242,7 @@ def _open_regular(path: Path, flags: int) -> int:
     fd = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(errno.EINVAL, "it is no file", str(path))
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
     return fd
 
 
@@ -277,6 +277,6 @@ def _unusable(path: Path, error: OSError) -> SessionError:
     return SessionError(
         f"the session in `{path.name}` cannot be used",
         os_reason(error),
-        f"check `{path}` and the rights of its folder, or do not save sessions: `REMIT_SESSIONS=off`",
+        f"check `{path}` and the permissions of its folder, or do not save sessions: `REMIT_SESSIONS=off`",
         code=ErrorCode.NOT_FOUND if isinstance(error, FileNotFoundError) else ErrorCode.INTERNAL,
     )

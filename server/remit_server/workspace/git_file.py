@@ -23,7 +23,7 @@ def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
     finally:
         os.close(fd)
     if found is None:
-        raise OSError(errno.EINVAL, f"`{name}` is no file of at most {most} bytes")
+        raise OSError(errno.EINVAL, f"`{name}` is not a file of at most {most} bytes")
     return found
 
 

@@ -105,7 +105,7 @@ class GitFiles:
             return self.read_packed_refs().get(ref)
         text = data.decode(errors="replace").strip()
         if not _SHA.fullmatch(text):
-            raise ToolError("cannot commit", f"`{ref}` holds no commit's id", "look at the repository with git")
+            raise ToolError("cannot commit", f"`{ref}` does not hold a commit's id", "look at the repository with git")
         return text
 
     def read_packed_refs(self) -> dict[str, str]:
@@ -137,7 +137,7 @@ def open_git(workspace: Workspace, folders: Folders) -> Generator[GitFiles]:
             except SetupError as error:
                 raise ToolError("cannot open the repository", error.why, error.fix) from error
             if opened.root != folder:
-                why = f"`{folder}` is another folder by now"
+                why = f"`{folder}` has been replaced by another folder"
                 raise ToolError("cannot open the repository", why, "try again", code=ErrorCode.STALE, retryable=True)
             return _Place(opened, "")
 

@@ -154,7 +154,7 @@ def _head(data: bytes) -> tuple[int, int]:
         raise ValueError("it is too short")
     sign, version, count = _HEADER.unpack_from(data)
     if sign != b"DIRC" or version not in {2, EXTENDED, COMPRESSED}:
-        raise ValueError("it is no index")
+        raise ValueError("it is not an index")
     return version, count
 
 
@@ -229,7 +229,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         if not byte & 0x80:
             return value, end
         value += 1
-    raise ValueError("it holds no number where one is due")
+    raise ValueError("it has no number where one should be")
 
 
 def _shared(before: bytes, name: bytes) -> int:

@@ -190,21 +190,23 @@ def _at(top: Path) -> Folders | NoRepository:
     try:
         pointer = read_git_file(top, GIT, MAX_CONFIG_BYTES) or b""
     except OSError as error:
-        return NoRepository(f"`.git` cannot be read: {error.strerror}", "look at what it is, and at its rights")
+        return NoRepository(f"`.git` cannot be read: {error.strerror}", "check what it is, and its permissions")
     return resolve_pointer(top, pointer) or _not_believed(top, pointer)
 
 
 def _above(root: Path, top: Path) -> Folders | NoRepository:
     found, prefix = _at(top), f"{root.relative_to(top).as_posix()}/"
     if isinstance(found, NoRepository):
-        return NoRepository(f"of the repository above, in `{top}`: {found.why}", found.fix, found.code)
+        return NoRepository(f"the repository above, in `{top}`: {found.why}", found.fix, found.code)
     try:
         other = of_another_user((top, top / GIT, found.own, found.common))
     except OSError as error:
-        return NoRepository(f"the repository above, in `{top}`, cannot be read: {error.strerror}", "look at its rights")
+        return NoRepository(
+            f"the repository above, in `{top}`, cannot be read: {error.strerror}", "check its permissions"
+        )
     if other is not None:
-        why = f"the repository above is not this user's own: `{other}` belongs to another"
-        return NoRepository(why, "let the person who it belongs to open it, or make it this user's (`chown`)")
+        why = f"the repository above is not this user's own: `{other}` belongs to another user"
+        return NoRepository(why, "ask its owner to open it, or make this user the owner (`chown`)")
     if not knows_files_in(found.own, prefix):
         why = f"the repository above, in `{top}`, knows no file of this folder"
         fix = "have a person `git add` a file of this folder to it, or run `git init` here"
@@ -235,7 +237,7 @@ def _not_believed(root: Path, pointer: bytes) -> NoRepository:
         why = "`.git` points to a repository that is not there"
         return NoRepository(why, "have a person run `git worktree repair` in the repository")
     if own is None:
-        return NoRepository("`.git` is a file and no pointer to a repository", "look at what it holds")
+        return NoRepository("`.git` is a file that does not point to a repository", "look at what it holds")
     where = "`.git` points to a repository elsewhere that does not point back here"
     if os.path.lexists(own / "commondir"):
         fix = "have a person run `git worktree repair`, or open the folder of the repository itself"

@@ -53,7 +53,7 @@ def must_fit(pack: Pack, sha: RawObjectID, limit: int) -> None:
         inflated += entry.size
         built += entry.built
         if max(inflated, entry.built) > limit or built > limit * _MOST_BUILT or depth > _LONGEST_CHAIN:
-            why = f"the object {sha.hex()} takes over {limit} bytes, or too many steps, to read"
+            why = f"the object {sha.hex()} takes more than {limit} bytes, or too many steps, to read"
             raise ToolError("cannot commit", why, "use git itself")
 
 
@@ -162,7 +162,7 @@ def objects_of(git: GitFiles) -> Objects:
             os.close(folder)
         if odd:
             raise ToolError(
-                "cannot commit", f"`.git/{name}/{odd[0]}` is no file", "look at the repository with `git fsck`"
+                "cannot commit", f"`.git/{name}/{odd[0]}` is not a file", "look at the repository with `git fsck`"
             )
     return Objects(git.absolute("objects"), loose_object_size_limit=_LARGEST)
 

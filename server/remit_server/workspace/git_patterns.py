@@ -33,7 +33,7 @@ def git_expression(pattern: bytes) -> bytes:
     from dulwich.wildmatch import MalformedPattern, translate  # imported here, so that only matching waits for it
 
     if _ODD_END.search(pattern):
-        raise ValueError("a backslash at the end stands before nothing")
+        raise ValueError("a backslash at the end escapes nothing")
     # Git reads any number of stars between slashes as two. It compares the text before the first wildcard by itself, so
     # that stars right after it are at the beginning of a pattern and may stand for folders.
     pattern = _MANY_STARS.sub(b"**", pattern)

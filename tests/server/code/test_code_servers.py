@@ -99,7 +99,7 @@ async def test_without_a_server_names_are_found_by_tree_sitter_and_it_says_so(ma
     assert named.output.splitlines()[1:] == ["cart.py:1:7  Cart"]
     (bench.workspace / "cart.rb").write_text("class Cart; end\n")
     named = await asked(bench, "get_symbols", query="CART")
-    assert "; not looked at, as their language is not known here: .rb (1)" in named.output
+    assert "; not looked at, because Remit does not know their language: .rb (1)" in named.output
 
 
 @needs_no_server

@@ -190,7 +190,7 @@ async def test_a_map_names_the_languages_that_it_does_not_know(make_bench: Any) 
     bench = await make_bench({"text": "ok"}, policy=LAX.replace('[".env"]', '[".env", "hidden.rb"]'))
     for name in ("a.rb", "b.RB", "c.swift", "hidden.rb", "d.md", "e.py"):
         (bench.workspace / name).write_text("x = 1\n")
-    said = "not looked at, as their language is not known here: .rb (2), .swift (1)"
+    said = "not looked at, because Remit does not know their language: .rb (2), .swift (1)"
     assert (await mapped(bench)).splitlines()[0].endswith(f"; {said}")
 
 

@@ -254,7 +254,7 @@ async def test_AGT_18_what_a_sub_agent_says_is_data_apart_from_what_happened(mak
     await bench.ask("go")
     (outcome,) = results(bench, "delegate")
     head, _, said = outcome.output.partition("\n> ")
-    assert "none is changed" in head
+    assert "none changed" in head
     assert len(outcome.output) <= TOOLS["delegate"].most_chars
     assert all(line.startswith("> ") for line in f"> {said}".splitlines())
     assert SECRET not in outcome.output

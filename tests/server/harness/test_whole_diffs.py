@@ -125,26 +125,26 @@ UNDONE = {
     "binary, new": ("Binary files /dev/null and b/x differ\n", "a binary file cannot"),
     "nothing said": (GIT, "no hunk"),
     "hunks are missing": (GIT + "index 1111111..2222222 100644\n", "no hunk"),
-    "contents are missing": (GIT + "new file mode 100644\nindex 0000000..1111111\n", "yet no hunk says how"),
+    "contents are missing": (GIT + "new file mode 100644\nindex 0000000..1111111\n", "but no hunk says how"),
     "rename, contents missing": (
         "diff --git a/x b/y\nsimilarity index 90%\nrename from x\nrename to y\nindex 1111111..2222222\n",
-        "yet no hunk says how",
+        "but no hunk says how",
     ),
     "link made": (GIT + "new file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a.py\n", "is a link's"),
     "link changed": (GIT + "index 1..2 120000\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "is a link's"),
     "submodule": (GIT + "index 1..2 160000\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "is a link's"),
-    "half a rename": ("diff --git a/x b/y\nrename from x\n", "do not fit each other"),
-    "another rename": ("rename from x\nrename to y\n--- a/x\n+++ b/z\n@@ -1 +1 @@\n-a\n+b\n", "do not fit"),
+    "half a rename": ("diff --git a/x b/y\nrename from x\n", "do not match each other"),
+    "another rename": ("rename from x\nrename to y\n--- a/x\n+++ b/z\n@@ -1 +1 @@\n-a\n+b\n", "do not match"),
     "made, yet there": (GIT + "new file mode 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "disagree"),
     "two names": ("diff --git a/x b/y\nold mode 100644\nnew mode 100755\n", "no hunk or `rename` line"),
-    "modes of nothing": ("old mode 100644\nnew mode 100755\n" + GIT, "no line says to which file"),
-    "mode as it is": (GIT + "old mode 100755\nnew mode 100644\n", "not executable already"),
+    "modes of nothing": ("old mode 100644\nnew mode 100755\n" + GIT, "no line names the file"),
+    "mode as it is": (GIT + "old mode 100755\nnew mode 100644\n", "already not executable"),
     "context diff": ("*** x\t1\n--- x\t2\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n", "cannot use the diff"),
-    "another format": ("*** Update File: x\n@@\n-a\n+b\n", "no unified diff"),
+    "another format": ("*** Update File: x\n@@\n-a\n+b\n", "not a unified diff"),
     "merge": ("diff --cc x\nindex 1,2..3\n--- a/x\n+++ b/x\n@@@ -1,1 -1,1 +1,1 @@@\n- a\n++b\n", "a merge cannot"),
     "folders compared": ("Only in b: x\n", "not in the diff"),
-    "name that is no text": ('--- "a/\\377"\n+++ "b/\\377"\n@@ -1 +1 @@\n-a\n+b\n', "is no text"),
-    "no prefixes, folders a and b": ("rename from a/x\nrename to b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "do not fit"),
+    "name that is no text": ('--- "a/\\377"\n+++ "b/\\377"\n@@ -1 +1 @@\n-a\n+b\n', "is not text"),
+    "no prefixes, folders a and b": ("rename from a/x\nrename to b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "do not match"),
     "broken hunk header": ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -3 +3\n-c\n+d\n", "a hunk without"),
     "counts too low": ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n\n+c\n", "outside of a hunk"),
     "no blank": ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nfoo\n+c\n", "outside of a hunk"),
@@ -221,7 +221,7 @@ async def test_a_move_with_a_hunk_keeps_the_mode(make_bench: Any, mode: int) -> 
 async def test_a_private_file_does_not_become_a_public_one(make_bench: Any, how: str) -> None:
     diff = MOVE + HUNK.replace("copy", "m") if how == "move" else COPY + HUNK
     bench = await patched(make_bench, diff, {"n.txt": LINES.encode()}, 0o600)
-    assert "not for everybody (mode 600)" in said(bench)
+    assert "cannot be read by others (mode 600)" in said(bench)
     assert tree(bench) == {"a.py": SHOP.encode(), "n.txt": LINES.encode()}
 
 

@@ -643,7 +643,7 @@ async def test_FLW_10_a_rejected_review_leads_back_to_the_work(make_bench: Any) 
     await bench.ask(review_call("reject"))
     assert states(bench)[-1] == "exploring"
     await bench.ask(review_call("approve"))
-    assert "of use in committing and retroactive_testing and reviewing" in failures(bench)[-1]
+    assert "can be used only in committing and retroactive_testing and reviewing" in failures(bench)[-1]
 
 
 async def test_FLW_10_a_model_cannot_approve_its_own_work(make_bench: Any) -> None:
@@ -663,9 +663,9 @@ async def test_FLW_09_a_type_refactor_changes_types_and_nothing_else_by_tool_or_
     types = {"calls": [intent("WRITE_FILE"), call("write_file", path="config.py", content=TYPED)]}
     bench = await strict(make_bench, READ, {"calls": [intent("PLAN"), asked]}, code, shell, types, RUN)
     (refused,) = failures(bench)
-    assert "the exemption is for types alone, and it changes more than types" in refused
+    assert "the exemption is for types only, and it changes more than types" in refused
     (ran,) = [event.output for event in bench.of("tool_result") if "not taken over" in event.output]
-    assert "types alone" in ran
+    assert "types only" in ran
     assert (bench.workspace / "config.py").read_text() == TYPED
     assert states(bench) == ["planning", "exploring", "validating", "reviewing"]
 

@@ -205,7 +205,7 @@ async def test_THR_workflow_no_exemption_opens_what_tests_compare_with(make_benc
         (bench.workspace / path).write_text('{"apple": 3}\n')
     await bench.ask("Say what the total of nothing is")
     assert state(bench) == "planning"
-    assert all(f"`{path}` is of the tests" in reasons(bench) for path in wanted.values())
+    assert all(f"`{path}` belongs to the tests" in reasons(bench) for path in wanted.values())
     assert all((bench.workspace / path).read_text() == '{"apple": 3}\n' for path in wanted.values())
 
 

@@ -258,7 +258,7 @@ async def test_THR_workflow_what_is_kept_opens_nothing_that_the_audit_log_does_n
     assert bench.of("state_changed")[-1].mode == "strict"
     if forge is not forge_exemption:  # that file still has the place that the audit log names
         assert state(bench) == "planning"
-        assert any("begins anew, in strict mode" in said for said in warnings(bench))
+        assert any("starts over, in strict mode" in said for said in warnings(bench))
 
 
 async def test_THR_workflow_a_place_of_before_is_not_taken_up_a_second_time(make_bench: Any) -> None:

@@ -114,7 +114,7 @@ class _Search:
         if number < 0:
             raise ToolError(
                 "cannot run the command",
-                f"it names more files than can be bound to what is asked about, which are {MOST_TRIED:,}",
+                f"it names more than {MOST_TRIED:,} files, the most that a question can be bound to",
                 "name their folder, or write a script that does it",
                 code=ErrorCode.INVALID_ARGUMENTS,
             )

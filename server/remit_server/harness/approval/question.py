@@ -213,7 +213,7 @@ def _describe_process(plan: StartPlan | StopPlan | PublishPlan) -> str:
     match plan:
         case StartPlan(spec=spec, display=display):
             thrown = ", ".join(visible(str(each.relative_to(spec.workspace)), "show") for each in spec.scratch)
-            more = f", which may write to {thrown}; that is thrown away" if thrown else ""
+            more = f"; what it writes to {thrown} is thrown away" if thrown else ""
             return f"start in the background: {_cut_for_title(display)}{more}"
         case StopPlan(process=process):
             return f"end the process {visible(process, 'show')}"

@@ -236,7 +236,7 @@ class SessionProcesses:
                 f"{self._everywhere.running} run in the background, and `limits.background` allows {most}",
                 "stop one of them: `list_processes` names those of this session"
                 if self._everywhere.running
-                else "run it by `run_command`; the person can raise `limits.background`",
+                else "run it with `run_command`; the person can raise `limits.background`",
                 code=ErrorCode.LIMIT_REACHED,
             )
         self._count += 1
@@ -380,8 +380,8 @@ def _stays(why: str, fix: str) -> ToolError:
 def _require_ports(process: Process) -> None:
     """Raises ToolError if the ports of the process cannot be reached, because it was sent to the background."""
     if process.sent:
-        why = "it was a command that was sent to the background, and its ports are not reached"
-        fix = "stop it, and start it by `start_process`"
+        why = "it is a command that was sent to the background, so its ports cannot be reached"
+        fix = "stop it, and start it with `start_process`"
         raise ToolError(f"cannot reach {process.id}", why, fix, code=ErrorCode.NOT_FOUND)
 
 
@@ -460,7 +460,7 @@ def _listen(port: int) -> socket.socket:
     for wanted in (port, 0):
         with contextlib.suppress(OSError):
             return socket.create_server(("127.0.0.1", wanted))
-    why = "this machine gives no port"
+    why = "this machine has no free port"
     raise ToolError(f"cannot publish port {port}", why, "try again", code=ErrorCode.LIMIT_REACHED)
 
 

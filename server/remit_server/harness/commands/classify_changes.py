@@ -81,7 +81,9 @@ def _make_change(left: LayerChange, workspace: Workspace, documents: Documents, 
     if left.executable == was:
         return FileChange(path, before, left.data)
     if documents.get(left.path) is not None:
-        raise ToolError(f"cannot take over `{left.path}`", "its mode changes, and it is open in the editor", "close it")
+        raise ToolError(
+            f"cannot take over `{left.path}`", "the command changed its mode, but it is open in the editor", "close it"
+        )
     return FileChange(path, before, left.data, executable=left.executable)
 
 
@@ -110,7 +112,7 @@ def _read_before(relative: str, workspace: Workspace, documents: Documents, star
 
 
 NOT_IN_GIT = "so nothing is staged or committed: call git_commit, which needs no `git add`"
-KEPT_BY_A_RULE = "a rule of the person's policy that allows fs.write of such files keeps them"
+KEPT_BY_A_RULE = "a rule in the person's policy that allows fs.write for such files would keep them"
 _IGNORED = "the project ignores it"
 _IN_GIT = re.compile(r"(?:^|/)\.git/(?:index|refs/heads/.+)$")
 """Git's own files that a command changes when it stages or commits."""

@@ -29,7 +29,7 @@ def describe_read_only(actions: Sequence[Action], sandbox: str) -> tuple[str, ..
     written = (each.path for parts in lines for each in parts if each.syscall == "fs.write")
     if not any(path and not path.startswith("/") and not in_scratch(path) for path in written):
         return ()
-    return (f"what it writes in the workspace will fail: a command sees it read-only in `{sandbox}` here",)
+    return (f"writing to the workspace will fail: a command sees it read-only in `{sandbox}` here",)
 
 
 def explain_refused(output: CommandOutput, spec: CommandSpec, sandbox: Sandbox) -> tuple[str, ...]:
@@ -41,13 +41,13 @@ def explain_refused(output: CommandOutput, spec: CommandSpec, sandbox: Sandbox) 
         return ()
     isolation = sandbox.isolation()
     helps = isolation.read_only or "install bubblewrap"
-    fix = f"write files by the tools for that, or have the person see `remit sandbox check`: {helps}"
+    fix = f"write files with the tools for files, or have the person run `remit sandbox check`: {helps}"
     if _READ_ONLY in said and not isolation.layers:
         why = f"a command sees the workspace read-only in `{sandbox.name}` here"
-        return (f"something was not written, for {why}: {fix}",)
+        return (f"something was not written, because {why}: {fix}",)
     if isolation.by_rights and (names := [name for name in denied if _is_the_persons(spec.cwd / name, name)]):
-        why = f"in `{sandbox.name}` a command writes to its scratch folder alone, and opens nothing that is hidden"
-        return (f"the sandbox refused `{names[0]}`, which its own rights would not: {why}: {fix}",)
+        why = f"in `{sandbox.name}` a command can write only to its scratch folder, and cannot open what is hidden"
+        return (f"the sandbox refused `{names[0]}`, although its permissions allow it: {why}: {fix}",)
     return ()
 
 

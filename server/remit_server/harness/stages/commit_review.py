@@ -45,7 +45,7 @@ from remit_server.workspace.history import PastChange, PastTurn
 PACKAGED_RULE = "commit"
 """The packaged rule that requires a review of commits."""
 UNTESTED = "no test was run since the last change"
-OTHER_FILES = "it is not exactly what your review was of"
+OTHER_FILES = "it is not exactly what you reviewed"
 
 
 async def review_commit(prepared: Prepared, ctx: CallContext, record: CallRecord) -> Prepared:
@@ -86,9 +86,7 @@ def _hold_to_tests(plan: CommitPlan, position: Position, ctx: CallContext) -> No
         or not is_test(change.path.relative)
     ]  # fmt: skip
     if other:
-        why = (
-            f"no test has failed, so that it may hold new files of tests alone, and these are none: {name_some(other)}"
-        )
+        why = f"no test has failed, so it may hold only new test files, and these are not: {name_some(other)}"
         fix = "name the new files of tests in `paths`; the person can commit the rest"
         raise ToolError("`git_commit` was held", why, fix, code=ErrorCode.DENIED)
 

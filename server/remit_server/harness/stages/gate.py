@@ -98,7 +98,7 @@ def unreadable(arguments: Mapping[str, JsonValue]) -> ToolError:
     (`UNREADABLE_CALL`)."""
     return ToolError(
         "this call could not be read, and nothing was done",
-        str(arguments.get("why", "it is no call")),
+        str(arguments.get("why", "it is not a call")),
         "make the call again, whole and in the format of the tools' descriptions",
         code=ErrorCode.INVALID_ARGUMENTS,
     )
@@ -169,7 +169,7 @@ def _problem(problem: ErrorDetails) -> str:
         fitting = re.match(pattern.removesuffix("$"), value)
         at = fitting.end() if fitting else 0
         if at < len(value):
-            return f"`{visible(value[at], 'show')}`, its character {at + 1}, may not stand there"
+            return f"`{visible(value[at], 'show')}`, its character {at + 1}, is not allowed there"
     said = problem["msg"]
     return said[:1].lower() + said[1:]
 
@@ -190,7 +190,9 @@ def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
         return parsed
     intent = ctx.turn.intent.active
     usable = [tool for tool in (opened_tools(intent, ctx.turn, ctx.parts) if intent else ()) if tool != name]
-    reason = f"the workflow is in state `{position.state}`, and `{name}` is of use in {' and '.join(sorted(states))}"
+    reason = (
+        f"the workflow is in state `{position.state}`, but `{name}` can be used only in {' and '.join(sorted(states))}"
+    )
     fix = describe(position) if position.mode is Mode.STRICT else "go on without it"
     error = ToolError(f"`{name}` cannot be used now", reason, fix, code=ErrorCode.TOOL_UNAVAILABLE)
     error.data = {

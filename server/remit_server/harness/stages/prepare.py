@@ -115,9 +115,9 @@ async def _has_layers(plan: Plan, parts: Parts) -> bool:
     if not isolation.available:
         raise no_sandbox(isolation)
     if isinstance(plan, StartPlan) and not isolation.background:
-        because = f" here: {isolation.offline}" if isolation.offline else ", which bubblewrap does"
-        why = f"`{isolation.name}` keeps none in the background{because}"
-        fix = "run it by `run_command`, or have the person see `remit sandbox check`, or install bubblewrap"
+        because = f" here: {isolation.offline}" if isolation.offline else ", which bubblewrap can"
+        why = f"`{isolation.name}` cannot keep a process in the background{because}"
+        fix = "run it with `run_command`, or have the person run `remit sandbox check` or install bubblewrap"
         raise no_sandbox(replace(isolation, why=why, fix=fix))
     if isinstance(plan, CommandPlan):
         refuse_ways_out(plan.spec, isolation.name, isolation)

@@ -57,10 +57,10 @@ def parse_intent(arguments: Mapping[str, JsonValue], known: WorkItems | None) ->
     """
     parsed = validate(SELECT_INTENT, SelectIntent, arguments)
     if parsed.intent not in Intent.__members__:
-        raise invalid(SELECT_INTENT, f"`{parsed.intent}` is no intent", f"use one of: {', '.join(Intent)}")
+        raise invalid(SELECT_INTENT, f"`{parsed.intent}` is not an intent", f"use one of: {', '.join(Intent)}")
     if parsed.work_item is not None and parsed.work_item not in (known or {}):
         fix = f"name one of: {', '.join(known)}" if known else "leave `work_item` out: this workspace has none"
-        raise invalid(SELECT_INTENT, f"`{parsed.work_item[:100]}` is no work item of this workspace", fix)
+        raise invalid(SELECT_INTENT, f"`{parsed.work_item[:100]}` is not a work item of this workspace", fix)
     return Declaration(Intent(parsed.intent), parsed.justification, parsed.work_item)
 
 
@@ -77,7 +77,7 @@ def refuse_narrowed(intent: Intent, turn: Turn) -> None:
     left = ", ".join(sorted(turn.authority.intents))
     raise ToolError(
         f"{intent} cannot be declared in this turn",
-        f"{turn.narrowed_by} leaves it {left or 'no intent'} alone",
+        f"{turn.narrowed_by} leaves it {f'only {left}' if left else 'no intent'}",
         f"declare one of {left}, or answer" if left else "answer with what you have",
         code=ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT,
     )

@@ -164,7 +164,7 @@ def _say_partly(error: ToolError, changed: list[str]) -> ToolError:
     done = ", ".join(f"`{path}`" for path in changed)
     return ToolError(
         f"only a part was done: {error.what}",
-        f"{error.why}; {done} had been changed before, and stays so",
+        f"{error.why}; before that, {done} had been changed, and not changed back",
         error.fix,
         code=error.code,
         retryable=error.retryable,

@@ -176,7 +176,7 @@ def _not_measured(account: Account, measured: Coverage | None) -> ToolError:
         if measured is None
         else f"coverage was measured by {measured.by}, and the baseline by {account.by}: the two cannot be compared"
     )
-    fix = f"run all tests by {account.by} with `coverage`, then commit; a commit in strict mode needs no comparison"
+    fix = f"run all tests with {account.by} and `coverage`, then commit; a commit in strict mode needs no comparison"
     return ToolError("`git_commit` was held", why, fix, code=ErrorCode.DENIED)
 
 
@@ -205,7 +205,7 @@ def read_account(file: Path) -> Account | None:
     try:
         form = AccountForm.model_validate_json(data)
     except ValidationError as error:
-        raise _unusable(file, f"it is no account of coverage: {error.errors()[0]['msg'].lower()}") from error
+        raise _unusable(file, f"it is not an account of coverage: {error.errors()[0]['msg'].lower()}") from error
     return Account(form.by, form.baseline, form.now)
 
 

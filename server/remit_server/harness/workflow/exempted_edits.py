@@ -28,8 +28,8 @@ from remit_server.workspace.trees.walk import Limits, walk
 FIX: Mapping[Category, str] = MappingProxyType(
     {
         "type_refactor": "change annotations and type declarations only; for anything else a failing test comes first",
-        "documentation": "change what stands around the examples; for these themselves a failing test comes first",
-        "asset_update": "leave the program out of the picture, or let a failing test come first",
+        "documentation": "change only what is around the examples; for the examples a failing test comes first",
+        "asset_update": "leave the program out of the image, or let a failing test come first",
     }
 )
 _DRAWING = re.compile(r"\.svg$", re.IGNORECASE)
@@ -75,7 +75,7 @@ def _why(category: Category, change: FileChange, workspace: Workspace) -> str | 
 
 def _more_than_types(change: FileChange) -> str | None:
     why = _runs_otherwise(change)
-    return None if why is None else f"the exemption is for types alone, and {why}"
+    return None if why is None else f"the exemption is for types only, and {why}"
 
 
 def _runs_otherwise(change: FileChange) -> str | None:
@@ -95,7 +95,7 @@ def _more_programs(change: FileChange) -> str | None:
     if _DRAWING.search(change.path.relative) is None:
         return None
     before, after = (_programs(data) for data in (_before(change), change.after))
-    return "it adds what runs where the picture is shown" if after - before else None
+    return "it adds code that runs where the image is shown" if after - before else None
 
 
 def _programs(data: bytes | None) -> set[str]:
@@ -181,17 +181,17 @@ RUNNERS = (
     Runner(
         re.compile(rb"sphinx\.ext\.doctest|-b *doctest|testcode"),
         code_lines,
-        "this project runs the examples of its documents with Sphinx, and it changes a line of code",
+        "this project runs the examples of its documents with Sphinx, and the change is to a line of code",
     ),
     Runner(
         re.compile(rb"doctest|DocFile"),
         prompt_examples,
-        "the tests of this project run examples of documents (`doctest`), and it changes one",
+        "the tests of this project run examples of documents (`doctest`), and the change is to one",
     ),
     Runner(
         _PROGRAM_OF_EXAMPLES,
         code_lines,
-        "this project names a program that runs the code of documents, and it changes a line of code",
+        "this project names a program that runs the code of documents, and the change is to a line of code",
     ),
 )
 """The known runners, the most specific first, because the first one that applies gives the reason."""

@@ -186,7 +186,7 @@ async def _follow_tests(merged: Merged, begun: Begun, proposal: Proposal, ctx: C
         return await _follow_written_tests(run, begun, position.before, now, ctx)
     if position.state is State.REVIEWING and (again := failing_again(run, position.red)):
         move(Trigger.REJECTED, turn, audit)
-        return f"with the same files these passed before, and fail now: {name_some(again)}"
+        return f"with the same files, these tests passed before and fail now: {name_some(again)}"
     if position.state is not State.VALIDATING:
         return ""
     if position.red and now is not None:
@@ -232,7 +232,7 @@ async def _follow_written_tests(run: TestRun, begun: Begun, before: TestFiles, n
         _go_alone(begun.tested, failing, ctx)
         most = f"all tests pass but {name_some(failing)}, as committed" if failing else "all tests pass"
         also = "; to make those pass, delete the new files and run all tests again" if failing else ""
-        return f"{most}, and new files of tests are all that was written: where that is what is wanted, commit it{also}"
+        return f"{most}, and only new test files were written: if that is what is wanted, commit them{also}"
     if isinstance(proof, Red):
         red = replace(proof, since=turn.history.mark())
         await turn.history.keep_tests(now)
@@ -247,8 +247,8 @@ def _describe_red(red: Red, committed: Mapping[str, str] | None) -> str:
     """Returns a note that names the tests that opened the code. If all of them are old, the note says what to do if
     they are not meant."""
     if old := proven_as_committed(red, committed):
-        other = "where this is not what has to pass, call revise_tests and write a test that fails"
-        return f"red, as it is committed: {name_some(old)}; {other}"
+        other = "if this is not what has to pass, call revise_tests and write a test that fails"
+        return f"red, as committed: {name_some(old)}; {other}"
     return f"red, as it has to be: {name_some(sorted(red.proven))}"
 
 
@@ -293,13 +293,13 @@ async def _exempt(merged: Merged, proposal: Proposal, ctx: CallContext) -> None:
     if data := data_of_tests(category, paths, ctx.parts.rulebook.policy.test_globs):
         raise ToolError(
             "the exemption was not granted",
-            f"{name_some([f'`{path}`' for path in data])} is of the tests: code is held to what they compare with",
+            f"{name_some([f'`{path}`' for path in data])} belongs to the tests: code is held to what they compare with",
             "change it together with a test that fails, after plan_complete",
             code=ErrorCode.DENIED,
         )
     for path in paths if category == "type_refactor" else ():
         if (why := cannot_compare(path)) is not None:
-            fix = "write a failing test first, or name only files whose types can be told from what runs"
+            fix = "write a failing test first, or name only files whose types can be told apart from what runs"
             raise ToolError("the exemption was not granted", f"`{path}`: {why}", fix, code=ErrorCode.DENIED)
     exemption = Exemption(category, frozenset(paths))
     untouched = await _has_tests_of_plan(ctx)
@@ -356,7 +356,7 @@ def _require(
     first."""
     said = move(trigger, ctx.turn, ctx.parts.audit, untouched=untouched, gaining=gaining)
     if isinstance(said, Held):
-        why = said.needs or f"nothing leads on from `{said.state}` this way"
+        why = said.needs or f"the state `{said.state}` has no such step"
         fix = describe(ctx.turn.memory.position)
         raise ToolError("the workflow stays where it is", why, fix, code=ErrorCode.TOOL_UNAVAILABLE)
 

@@ -9,7 +9,7 @@ from remit_server.tools.run.run_tests import RunTestsArguments
 from remit_server.tools.spec import Outcome, TestsRan
 
 UNMET = (
-    "every test passed, and the runner ended as failed, for the project wants more lines to run than its tests reach: "
+    "every test passed, but the runner failed, because the project requires more coverage than its tests reach: "
     "leave out code that no test needs, or test more of it, for which revise_tests opens the tests"
 )
 
@@ -49,7 +49,7 @@ def _doubt(ran: TestsRan, exit_code: int | None) -> str:
     if ran.trouble:
         return "; ".join(ran.trouble)
     if failed and exit_code == 0:
-        return "a test failed, and the runner says that none did"
+        return "a test failed, but the runner says that none did"
     if not failed and ran.cases and exit_code != 0 and not ran.wants_lines:
-        return "no test is reported as failed, and the runner says that something did"
+        return "no test is reported as failed, but the runner says that something did"
     return ""

@@ -94,12 +94,16 @@ def _begin_anew(turn: Turn, parts: Parts, audited: AuditEvent | None, held_to: M
 def _why_lost(audited: AuditEvent | None, positions: Sequence[WorkflowMoved]) -> str:
     if audited is None:
         return "the audit log does not say where the session stood"
-    return "what is kept of the session is not what the audit log says" if positions else "no place of it was kept"
+    return (
+        "the session's file does not agree with the audit log"
+        if positions
+        else "the session's file does not say where it stood"
+    )
 
 
 def _warn(turn: Turn, why: str) -> None:
     position = turn.memory.position
-    begins = "begins anew" if position.state is State.IDLE else f"goes on in state `{position.state}`"
+    begins = "starts over" if position.state is State.IDLE else f"goes on in state `{position.state}`"
     turn.warn(f"the workflow of this session {begins}, in {position.mode} mode: {why}")
 
 

@@ -172,5 +172,5 @@ def _opened(folder: int, flags: int, mode: str) -> FileIO:
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         file.close()
-        raise OSError(errno.EINVAL, "it is no regular file of one name")
+        raise OSError(errno.EINVAL, "it is not a regular file with one name")
     return file

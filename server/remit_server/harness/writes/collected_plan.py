@@ -97,7 +97,7 @@ def _plan(batch: Batch, left: dict[str, str], ctx: ToolContext) -> WritePlan:
             stale(", ".join(left))
             if left
             else ToolError(
-                "nothing was written", "the files hold exactly what was collected already", "nothing has to be done"
+                "nothing was written", "the files already hold exactly what was collected", "nothing has to be done"
             )
         )
     names = ", ".join(change.path.relative for change in changes)

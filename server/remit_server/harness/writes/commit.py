@@ -54,7 +54,7 @@ def write_commit(workspace: Workspace, plan: CommitPlan) -> str:
         raise ToolError(
             "nothing was committed",
             f"the repository cannot be written: {why}",
-            "free some space, or look at the rights of `.git`, and try again",
+            "free some space, or check the permissions of `.git`, and try again",
             code=ErrorCode.COMMAND_FAILED,
         ) from error
     return commit

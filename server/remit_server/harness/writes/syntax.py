@@ -30,7 +30,7 @@ def refuse_broken(changes: tuple[FileChange, ...]) -> None:
         wrong = find_error(change.path.relative, after)
         if wrong is not None and (before is None or find_error(change.path.relative, before.data) is None):
             why = f"{change.path.relative} would be broken: {wrong}"
-            raise ToolError("nothing was written", why, "write it whole and right, or answer that you cannot")
+            raise ToolError("nothing was written", why, "write all of it correctly, or answer that you cannot")
 
 
 def describe_broken(changes: Sequence[FileChange]) -> tuple[str, ...]:
@@ -47,12 +47,12 @@ def describe_broken(changes: Sequence[FileChange]) -> tuple[str, ...]:
             continue
         wrong = _no_data(path, after)
         if wrong is not None and _no_data(path, before.data) is None:
-            told.append(f"{visible(path, 'show')} can no longer be read as JSON, which it was before: {wrong}")
+            told.append(f"{visible(path, 'show')} is no longer valid JSON, as it was before: {wrong}")
     return tuple(told)
 
 
 def _no_data(path: str, data: bytes) -> str | None:
-    return find_error(path, data) if data.strip() else "line 1: nothing is in it"
+    return find_error(path, data) if data.strip() else "line 1: it is empty"
 
 
 def find_error(path: str, data: bytes) -> str | None:

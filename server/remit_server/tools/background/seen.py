@@ -110,5 +110,8 @@ def unknown_process(process: str, known: tuple[str, ...]) -> ToolError:
     """Returns the error for a process that does not exist."""
     fix = f"name one of {', '.join(known)}" if known else "start it with `start_process`"
     return ToolError(
-        f"there is no process {process!r}", "this session started none of this id", fix, code=ErrorCode.NOT_FOUND
+        f"there is no process {process!r}",
+        "this session started no process with this id",
+        fix,
+        code=ErrorCode.NOT_FOUND,
     )

@@ -80,8 +80,8 @@ def _render(new: NewOutput, awaited: Awaited | None) -> Outcome:
     ended, name = new.process.ending, new.process.id
     outcome = render_new(new)
     if ended is not None:
-        fix = "read what it printed, correct that, and start it again"
-        failure = ToolError(f"{name} did not stay", ended.how, fix, code=ErrorCode.COMMAND_FAILED)
+        fix = "read its output, correct the cause, and start it again"
+        failure = ToolError(f"{name} has already ended", ended.how, fix, code=ErrorCode.COMMAND_FAILED)
         return Outcome(outcome.text, str(failure), outcome.data, ended.exit_code, failure)
     if awaited is None:
         return outcome

@@ -46,8 +46,8 @@ def _query(arguments: GetSymbolsArguments, ctx: ToolContext) -> CodeQuery:
     if (arguments.path is None) == (arguments.query is None):
         raise ToolError(
             "no symbols were looked for",
-            "either a `path` or a `query` says which",
-            "name one of them; for an overview of the project use repo_map",
+            "the call needs either a `path` or a `query`",
+            "give one of the two; for an overview of the project use repo_map",
         )
     if arguments.path is not None:
         return CodeQuery("symbols", ctx.resolve(arguments.path).relative)

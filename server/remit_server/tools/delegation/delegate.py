@@ -32,7 +32,7 @@ def _glob(glob: str) -> str:
 
 def _intent(name: str) -> str:
     if name not in Intent.__members__:
-        raise ValueError(f"`{name[:100]}` is no intent: use {', '.join(Intent)}")
+        raise ValueError(f"`{name[:100]}` is not an intent: use {', '.join(Intent)}")
     return name
 
 

@@ -57,7 +57,7 @@ def edit_content(
         )
     if arguments.whole_word and len(old) > MAX_WORD_CHARS:
         # A long text that occurs at many places, almost as a whole word, could take hours to find.
-        why = f"old_text is longer than {MAX_WORD_CHARS} characters, which is no identifier"
+        why = f"old_text is longer than {MAX_WORD_CHARS} characters, too long for an identifier"
         raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
     offsets = _find_old(path, content, old, arguments)
     if not offsets and arguments.loosely and (there := spelled_there(content, old)) is not None:
@@ -65,7 +65,7 @@ def edit_content(
         return edit_content(path, content, arguments.model_copy(update=meant), redact)
     if not offsets and len(new.strip()) >= _TELLING and find_each(content, new, whole_word=False, most=1):
         as_word = " as a whole word" if arguments.whole_word else ""
-        why = f"old_text does not occur in it{as_word}, and new_text does: it may be edited so already"
+        why = f"old_text does not occur in it{as_word}, but new_text does: this edit may have been made already"
         raise _refusal(path, ErrorCode.NO_MATCH, why, "read the file again, or answer")
     if not offsets:
         miss = explain(redact(content), old, whole_word=arguments.whole_word)
@@ -103,7 +103,7 @@ def _find_old(path: WorkspacePath, content: str, old: str, arguments: EditFileAr
     here = tuple(at for at, number in zip(offsets, numbers, strict=True) if number == line)
     if not here and (known := find_each(content, old, whole_word=whole_word, most=_LISTED)):
         elsewhere = ", ".join(map(str, line_numbers(content, known)))
-        why = f"old_text does not start on line {line}; it does on {elsewhere}"
+        why = f"old_text does not start on line {line}; it starts on {elsewhere}"
         raise _refusal(path, ErrorCode.NO_MATCH, why, "correct `line`, or read the file again")
     return here
 

@@ -44,8 +44,8 @@ def _must_be_free(source: WorkspacePath, target: WorkspacePath) -> None:
     if os.path.lexists(target.absolute):
         raise ToolError(
             f"cannot move `{source.relative}` to `{target.relative}`",
-            "something has that path already",
-            "name a path that is free, the file's name included; or delete what is there first",
+            "that path already exists",
+            "give a free path, with the file's name; or delete what is there first",
             code=ErrorCode.INVALID_ARGUMENTS,
         )
 

@@ -49,7 +49,7 @@ def explain(content: str, wanted: str, *, whole_word: bool) -> NearMiss:
         return mistake
     lines, parts = content[:_MAX_CHARS].split("\n")[:_MAX_LINES], wanted.strip("\n").split("\n")
     if len(parts) > len(lines):
-        return NearMiss(f"it is longer than the {len(lines)} lines that were looked at", "copy a part of it")
+        return NearMiss(f"it has more lines than the {len(lines)} that were searched", "copy a part of it")
     for what, form in (("white space", _remove_space), ("upper and lower case", _lower_case)):
         if at := _window([form(line) for line in lines], [form(part) for part in parts]):
             shown = "\n".join(line[:_MAX_LINE_CHARS] for line in lines[at - 1 : at - 1 + min(len(parts), 10)])
@@ -69,7 +69,7 @@ def _nearest(lines: list[str], wanted: str, part: str) -> str:
     if (closest := _closest(lines, part)) is not None:
         return f"the closest line is {closest[0]}: `{closest[1].strip()}`"
     sharing = _sharing(lines, wanted)
-    shown = f"; one of its words stands on these lines:\n{sharing}" if sharing else ""
+    shown = f"; one of its words is on these lines:\n{sharing}" if sharing else ""
     return f"nothing in the file is close to it{shown}"
 
 

@@ -41,14 +41,16 @@ def replace_lines(path: WorkspacePath, content: str, arguments: ReplaceLinesArgu
     held = lines if ends_open else lines[:-1]
     first, last = arguments.first_line, arguments.last_line
     if last > len(held) or first > len(held) + 1:
-        why = f"it has {len(held)} lines, and no line {max(first, last)}"
+        why = f"it has {len(held)} lines, so there is no line {max(first, last)}"
         raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "read the file again")
     new = plain(arguments.new_text)
     put = new.removesuffix("\n").split("\n") if new else []
     made = [*held[: first - 1], *put, *held[last:]]
     after = "\n".join(made) + ("\n" if made and not ends_open else "")
     if after == content:
-        raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, "these lines are there already", "say what should change")
+        raise _refusal(
+            path, ErrorCode.INVALID_ARGUMENTS, "the file already has exactly these lines", "say what should change"
+        )
     if len(after) > MAX_FILE_BYTES:
         raise _refusal(path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
     return after

@@ -18,9 +18,9 @@ from remit_server.workspace.content.files import FileImage, digest_of, is_execut
 from remit_server.workspace.history import Direction, PastChange, PastTurn, can_take_back
 from remit_server.workspace.line_diff import take_back
 
-CHANGED_SINCE = "it was changed since, and stays as it is"
-LINKED = "a link leads from its place to another file now, which stays as it is"
-NOT_KEPT = "what it held before was not kept: it is too large, or was kept no longer"
+CHANGED_SINCE = "it was changed since, so it stays as it is"
+LINKED = "its path is now a link to another file, which stays as it is"
+NOT_KEPT = "its earlier contents are not kept: they were too large, or are too old"
 
 
 class UndoArguments(Arguments):
@@ -82,7 +82,7 @@ class TakingBack:
             file.executable = change.executable[0] if change.executable else file.executable
             return None
         if file.data is None or wanted is None or was is None or _is_binary(file.data, wanted, was):
-            return CHANGED_SINCE if change.after is not None else "there is another file of this name now"
+            return CHANGED_SINCE if change.after is not None else "another file has this name now"
         merged = take_back(was, wanted, file.data)
         file.data = merged.data
         if not merged.left:
@@ -154,7 +154,7 @@ def _plan(arguments: UndoArguments, ctx: ToolContext) -> Plan:
     todo = taking.changes()
     left = [f"{path}: {why}" for path, why in taking.left.items()]
     if not todo:
-        why = "; ".join(left) or "the files hold what they held before that turn already"
+        why = "; ".join(left) or "the files already hold what they held before that turn"
         raise ToolError(f"nothing was {_DONE[arguments.direction]}", why, "change the files by hand")
     paths = [change.path.relative for change in todo]
     line = f"{_DONE[arguments.direction]}: {', '.join(paths)}"

@@ -31,9 +31,9 @@ async def _prepare(arguments: WriteFileArguments, ctx: ToolContext) -> Plan:
     before = image_if_there(path, ctx)
     after = _encode_after(path, before, arguments.content)
     if before is not None and before.data == after:
-        raise AlreadySo(f"{path.relative} was not written", "it holds exactly this already", "go on, or answer")
+        raise AlreadySo(f"{path.relative} was not written", "it already holds exactly this", "go on, or answer")
     if ctx.careful and before is not None and before.data and not was_read(path, before, ctx):
-        why = "there is a file, and it was not read as it is now"
+        why = "the file exists, and its present contents were not read"
         fix = "read it first; to change a part of it use edit_file"
         raise ToolError(f"cannot write `{path.relative}`", why, fix, code=ErrorCode.STALE)
     return WritePlan(

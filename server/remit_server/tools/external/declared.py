@@ -114,7 +114,7 @@ def read_printed(path: Path, data: bytes) -> Printed:
     try:
         return Printed.model_validate(json.loads(data))
     except (ValueError, RecursionError) as error:
-        why = describe_problems(error) if isinstance(error, ValidationError) else "it is no JSON"
+        why = describe_problems(error) if isinstance(error, ValidationError) else "it is not JSON"
         raise unusable(f"what `{path}` printed for `--schema` cannot be used: {why}", fix) from error
 
 
@@ -185,7 +185,7 @@ def _checked(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     try:
         cast(Any, Draft202012Validator).check_schema(dict(schema))
     except SchemaError as error:
-        raise ValueError(f"it is no JSON Schema at `{error.json_path}`: {error.message}"[:300]) from error
+        raise ValueError(f"it is not a valid JSON Schema at `{error.json_path}`: {error.message}"[:300]) from error
     return schema
 
 
@@ -195,7 +195,7 @@ def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, J
         raise ValueError(f"the parameter `{name[:100]}` nests deeper than {_DEEPEST}")
     kind = schema.get("type", "string")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise ValueError(f"the parameter `{name[:100]}` is of no type that is one of {', '.join(sorted(_TYPES))}")
+        raise ValueError(f"the parameter `{name[:100]}` has a type that is none of {', '.join(sorted(_TYPES))}")
     kept: dict[str, JsonValue] = {key: value for key, value in schema.items() if key in _KEPT} | {"type": kind}
     if isinstance(said := kept.get("description"), str):
         kept["description"] = " ".join(without_hidden(said).split())[:MAX_DESCRIPTION]
@@ -205,7 +205,7 @@ def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, J
     if kind == "object":
         parts = kept.get("properties", {})
         if not isinstance(parts, dict):
-            raise ValueError(f"the properties of `{name[:100]}` are no object")
+            raise ValueError(f"the properties of `{name[:100]}` are not an object")
         kept["properties"] = {
             key: _part(cast("dict[str, Any]", part) if isinstance(part, dict) else {}, depth + 1, key)
             for key, part in parts.items()

@@ -133,14 +133,12 @@ def _failure(declared: Declared, found: JsonValue, output: CommandOutput, ctx: T
     elif output.exit_code:
         why = f"it ended with code {output.exit_code}" + (f", and said: {said[-1_000:]}" if said else "")
     elif found is None:
-        why = "it printed no JSON"
+        why = "it did not print JSON"
     else:
         return None
     fix = "correct its arguments, or go on without it"
     if not declared.hosts and lacked_network(f"{why} {said}"):
-        fix = (
-            f"it reaches no host: the person can name those that it needs as `hosts` of `{declared.name}` in tools.yaml"
-        )
+        fix = f"it can reach no host: the person can name those it needs as `hosts` of `{declared.name}` in tools.yaml"
     return ToolError(f"`{declared.name}` failed", why[:2_000], fix, code=ErrorCode.COMMAND_FAILED)
 
 

@@ -107,7 +107,9 @@ def _long(fd: int, path: WorkspacePath, ctx: ToolContext, offset: int, limit: in
         total, encoding = piece.first - 1 + len(own), piece.encoding
     now = os.fstat(fd)
     if digest is None or (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise ToolError(f"cannot read `{path.relative}`", "it changes meanwhile", "try again", code=ErrorCode.STALE)
+        raise ToolError(
+            f"cannot read `{path.relative}`", "it changed while it was read", "try again", code=ErrorCode.STALE
+        )
     return _View(lines, total, digest, encoding)
 
 

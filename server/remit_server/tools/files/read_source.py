@@ -54,7 +54,7 @@ def _as_in_editor(image: FileImage, path: WorkspacePath, ctx: ToolContext) -> Fi
         return image
     if image.left_out:
         why, fix = (
-            "it is open in the editor, and too large to be compared with that",
+            "it is open in the editor, and too large to compare with what the editor holds",
             "ask the person to close it first",
         )
     elif plain(document.text) != Text.decode(image.data, path.relative).content:

@@ -224,9 +224,9 @@ def _remarks(repository: RepositoryNow, selected: Selected, outside: Mapping[byt
     left = sum(staged.get(name) != outside.get(name) for name in staged.keys() | outside.keys())
     if repository.prefix:
         where = quote_path(str(repository.git.folders.top))
-        remarks.append(f"it goes to the repository above, in {where}, with files of this folder only")
+        remarks.append(f"the commit goes to the repository above, in {where}, with files of this folder only")
     if left:
-        remarks.append(f"{left} files that are staged outside this folder are not taken along, and stay staged")
+        remarks.append(f"{left} files that are staged outside this folder are not committed, and stay staged")
     if repository.hooks:
         remarks.append(f"hooks are not run: {', '.join(map(quote_path, repository.hooks))}")
     if selected.hidden:
@@ -262,9 +262,7 @@ def _as_spelled(text: str, ctx: ToolContext) -> WorkspacePath:
     path = ctx.resolve(text)
     spelled = PurePosixPath(os.path.normpath(ctx.workspace.root / text))
     if spelled != PurePosixPath(path.absolute) and not PurePosixPath(text).is_absolute():
-        raise commit_refusal(
-            f"a link on the way of `{text}` leads to `{path.relative}`", "name that, or the link's folder"
-        )
+        raise commit_refusal(f"a link in `{text}` leads to `{path.relative}`", "name that path, or the link's folder")
     return path
 
 

@@ -124,9 +124,13 @@ def open_repository(ctx: ToolContext) -> Repository:
     try:
         settings, head = folders.config(), folders.head()
     except OSError as error:
-        raise _refusal(f"it cannot be read: {error.strerror}", "look at its rights") from error
+        raise _refusal(f"it cannot be read: {error.strerror}", "check its permissions") from error
     if (value := unreadable_format(settings)) is not None:
-        raise _refusal(f"its format is {value}", "use run_command with git instead", ErrorCode.TOOL_UNAVAILABLE)
+        raise _refusal(
+            f"its format is {value}, which Remit does not support",
+            "use run_command with git instead",
+            ErrorCode.TOOL_UNAVAILABLE,
+        )
     branch = _HEAD.fullmatch(head)
     # The person's own settings for reading trees come first, so that the repository's settings override them.
     theirs = tuple(settings_of(folders.own, (), os.environ).items())

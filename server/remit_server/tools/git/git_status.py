@@ -130,7 +130,7 @@ def _render(output: CommandOutput, ctx: ToolContext, folders: Folders) -> Outcom
     cut = cut or len(known) > MAX_ENTRIES
     filtered = [entry.path for entry in known if entry.worktree == "M" and entry.path in filters]
     submodules = submodules_of(ctx, folders)
-    where = "but for submodules, nothing" if submodules else "nothing"
+    where = "apart from submodules, nothing" if submodules else "nothing"
     lines += [] if known or hidden or cut else [f"{where} differs from the last commit, and nothing is untracked"]
     lines += [*describe_filtered(filtered, filters), *describe_submodules(submodules)]
     lines += [f"… more than {min(len(known), MAX_ENTRIES)} paths differ; the others are left out"] if cut else []

@@ -66,7 +66,7 @@ def read_answer(output: CommandOutput) -> Mapping[str, JsonValue]:
     if output.stopped is not None:
         return {"failed": f"it reached a limit of the sandbox: {output.stopped}"}
     if output.truncated or has_too_many_values(output.stdout):
-        return {"failed": "it said too much"}
+        return {"failed": "its answer is too large"}
     try:
         found = json.loads(output.stdout)
     except (ValueError, RecursionError):
@@ -87,7 +87,7 @@ def text_of(result: JsonValue) -> tuple[str, bool]:
     if not isinstance(result, dict):
         return "", True
     if result.get("resultType") == "input_required":
-        return "it asks for more input than its arguments, which nobody gives it", True
+        return "it asks for further input, which Remit does not give", True
     content = result.get("content")
     parts = [_block(each) for each in content] if isinstance(content, list) else []
     structured = result.get("structuredContent")

@@ -101,7 +101,7 @@ class Web:
     def exchange(self, message: dict[str, Any], until: float) -> Any:
         """Sends a message and yields what the server answers. Raises Unanswered."""
         yield from self._post(message, until)
-        raise Unanswered("it ended its answer without one")
+        raise Unanswered("its response ended without an answer")
 
     def tell(self, message: dict[str, Any]) -> None:
         """Sends a message and ignores the answer."""

@@ -40,11 +40,11 @@ _LIMITS = ("minimum", "maximum", "minItems", "maxItems", "minLength", "maxLength
 def parameters_of(schema: JsonValue) -> Mapping[str, JsonValue]:
     """Returns a JSON Schema of an object. Raises ValueError if the schema is too large or is not that of an object."""
     if not isinstance(schema, dict):
-        raise ValueError("its parameters are no object")
+        raise ValueError("its parameters are not an object")
     found = schema.get("$defs", schema.get("definitions"))
     made = _part(schema, cast("Mapping[str, JsonValue]", found) if isinstance(found, dict) else {}, 0)
     if made.get("type") != "object":
-        raise ValueError("its parameters are not those of an object")
+        raise ValueError("its parameters do not describe an object")
     made.setdefault("properties", {})
     if len(json.dumps(made)) > MAX_CHARS:
         raise ValueError(f"its parameters take more than {MAX_CHARS} characters")
@@ -108,7 +108,7 @@ def rows_of(server: McpServer) -> Iterator[AnyTool | str]:
     """Yields a row for each tool of a server, or a text that says why the tool has no row."""
     if server.form.launch != server.form.started_by:
         yield (
-            f"`{server.alias}` is started in another way than when you looked at its tools: "
+            f"`{server.alias}` is started differently than when you looked at its tools: "
             f"look again with `remit mcp test {server.alias}`"
         )
         return
@@ -127,7 +127,7 @@ def name_of(alias: str, tool: str) -> str:
     long."""
     name = f"{alias.replace('-', '_')}_{_NO_NAME.sub('_', tool.lower()).strip('_')}"
     if len(name) > MAX_NAME or name.endswith("_"):
-        raise ValueError(f"its name makes none of at most {MAX_NAME} letters and digits")
+        raise ValueError(f"its name gives no valid name of at most {MAX_NAME} letters and digits")
     return name
 
 
@@ -183,10 +183,10 @@ def _failure(
     server: McpServer, called: str, found: Mapping[str, JsonValue], text: str, output: CommandOutput
 ) -> ToolError:
     if "changed" in found:
-        now = "says something else of itself" if found["changed"] else "is not there any more"
+        now = "describes itself differently than when" if found["changed"] else "is gone since"
         return ToolError(
             f"`{called}` of `{server.alias}` was not called",
-            f"it {now} than when the person looked at it",
+            f"it {now} the person looked at it",
             f"go on without it; the person can look again with `remit mcp test {server.alias}`",
             code=ErrorCode.STALE,
         )

@@ -96,7 +96,9 @@ def server_files(folder: Path) -> Iterator[Path]:
 def read_server(file: Path) -> McpServer:
     """Reads one server. Raises SetupError."""
     if not ALIAS.fullmatch(file.stem):
-        raise unusable(f"`{file.name}` has no name of a server: small letters, digits, `-` and `_`", "rename it")
+        raise unusable(
+            f"`{file.name}` does not name a server: use lower-case letters, digits, `-` and `_`", "rename it"
+        )
     try:
         return McpServer(file.stem, ServerForm.model_validate(json.loads(read_at_most(file, MAX_BYTES))))
     except OSError as error:
@@ -110,7 +112,7 @@ def first_problem(error: Exception) -> str:
     """Returns in words what is wrong with a file."""
     if isinstance(error, ValidationError):
         return describe_problems(error)
-    return "it is no JSON"
+    return "it is not JSON"
 
 
 def unusable(why: str, fix: str) -> SetupError:

@@ -55,14 +55,14 @@ def _host(text: str) -> str:
 def _entry(text: str) -> str:
     path = PurePosixPath(text)
     if path.is_absolute() or ".." in path.parts or str(path) != text:
-        raise ValueError("it is no path of a file in the plugin's folder")
+        raise ValueError("it is not the path of a file in the plugin's folder")
     return text
 
 
 def _place(path: Path) -> Path:
     place = path.expanduser()
     if not place.is_absolute() or place == Path(place.anchor) or ".." in place.parts:
-        raise ValueError("name a folder or file below the root, from there or from `~`")
+        raise ValueError("give an absolute path, or one from `~`, of a folder or file below the root")
     return place
 
 
@@ -114,13 +114,13 @@ class Manifest(_Form):
         if bool(self.tools) is (self.kind == "rules"):
             raise ValueError("a plugin of `kind: tools` has `tools`, and one of `kind: rules` has none")
         if self.kind == "rules" and (self.runtime != "python" or self.required_capabilities or self.reads):
-            raise ValueError("a rule is a file of Python, and needs nothing")
+            raise ValueError("a rule is a Python file, and may neither require nor read anything")
         if bool(self.hosts) != ("net.connect" in self.required_capabilities):
             raise ValueError("`hosts` and the capability `net.connect` go together: it names one without the other")
         if self.hosts and self.sandbox_template != "integration-test":
-            raise ValueError("what reaches hosts has the `sandbox_template` `integration-test`")
+            raise ValueError("a plugin that reaches hosts needs `sandbox_template: integration-test`")
         if len({tool.name for tool in self.tools}) < len(self.tools):
-            raise ValueError("two of its tools have one name")
+            raise ValueError("two of its tools have the same name")
         for tool in self.tools:
             self._fits_tool(tool)
         return self
@@ -130,7 +130,7 @@ class Manifest(_Form):
         if more:
             raise ValueError(f"`{tool.name}` needs {', '.join(sorted(more))}, which the plugin does not require")
         if tool.output == "patch" and not {"fs.read", "fs.write"} <= set(self.needs(tool)):
-            raise ValueError(f"`{tool.name}` answers by a patch, and needs `fs.read` and `fs.write` for that")
+            raise ValueError(f"`{tool.name}` answers with a patch, which needs `fs.read` and `fs.write`")
         schema_of(tool.parameters)
 
     def needs(self, tool: PluginToolForm) -> tuple[Capability, ...]:
@@ -226,18 +226,18 @@ def manifest_of(folder: Path, files: Files) -> Manifest:
     try:
         text = files[MANIFEST].data.decode()
     except UnicodeDecodeError as error:
-        raise unusable(f"`{place}` is no UTF-8", "save it as UTF-8") from error
+        raise unusable(f"`{place}` is not UTF-8", "save it as UTF-8") from error
     manifest = parse_manifest(str(place), text)
     if manifest.entry not in files:
-        raise unusable(f"`{place}` names `{manifest.entry}`, which is not there", "correct `entry`")
+        raise unusable(f"`{place}` names `{manifest.entry}`, which does not exist", "correct `entry`")
     if manifest.runtime == "program" and not files[manifest.entry].executable:
-        raise unusable(f"`{folder / manifest.entry}` is no program that can be run", "`chmod +x` it")
+        raise unusable(f"`{folder / manifest.entry}` is not an executable program", "`chmod +x` it")
     return manifest
 
 
 def _walk(folder: Path, above: str, *, source: bool, depth: int = 0) -> Iterator[tuple[str, Path]]:
     if depth > _DEEPEST:
-        raise unusable(f"`{folder}` is deeper than {_DEEPEST} folders", "leave out what it does not need")
+        raise unusable(f"`{folder}` has folders nested deeper than {_DEEPEST}", "leave out what it does not need")
     try:
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
@@ -261,7 +261,7 @@ def _read(path: Path, most: int) -> tuple[bytes, bool]:
         with os.fdopen(fd, "rb") as file:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
-                raise unusable(f"`{path}` is no file", "remove it: a plugin is made of files")
+                raise unusable(f"`{path}` is not a file", "remove it: a plugin consists of files only")
             return file.read(most + 1), bool(status.st_mode & 0o100)
     except OSError as error:
         why = "it is a link" if path.is_symlink() else os_reason(error)

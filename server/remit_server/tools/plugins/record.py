@@ -38,13 +38,13 @@ _S = PluginState
 EDGES: Mapping[PluginState, Mapping[PluginState, str]] = MappingProxyType(
     {
         _S.DISCOVERED: {
-            _S.REGISTERED: "its manifest holds, and the person took it",
-            _S.REJECTED: "its manifest does not hold, or nobody took it",
+            _S.REGISTERED: "its manifest is valid, and the person accepted it",
+            _S.REJECTED: "its manifest is not valid, or nobody accepted it",
         },
         _S.REJECTED: {_S.DISCOVERED: "it is looked at again"},
         _S.REGISTERED: {
-            _S.LOADED: "its files are those that were taken, and its tools are offered",
-            _S.DISABLED: "its files differ from what was taken, or the person disabled it",
+            _S.LOADED: "its files are those that were accepted, and its tools are offered",
+            _S.DISABLED: "its files differ from those that were accepted, or the person disabled it",
         },
         _S.LOADED: {
             _S.ACTIVE: "it answered its handshake",
@@ -81,7 +81,7 @@ class Life:
     def move(self, to: PluginState, reason: str = "") -> Life:
         """Returns the life in the state `to`. Raises NoSuchEdge."""
         if to not in EDGES[self.state]:
-            raise NoSuchEdge(f"no plugin comes from {self.state} to {to}")
+            raise NoSuchEdge(f"no plugin can go from {self.state} to {to}")
         return Life(to, reason)
 
     def look_again(self) -> Life:
@@ -139,15 +139,15 @@ def taken(kind: Kind, files: Files, reads_only: Iterable[str]) -> Record:
 
 def read_record(file: Path) -> Record:
     """Reads a record. Raises SetupError, also if nobody has accepted the plugin."""
-    fix = "take it with `remit plugin install FOLDER`, or remove its folder"
+    fix = "accept it with `remit plugin install FOLDER`, or remove its folder"
     try:
         return Record.model_validate_json(read_at_most(file, _MAX_BYTES))
     except FileNotFoundError as error:
-        raise unusable(f"nobody has taken the plugin in `{file.parent}`", fix) from error
+        raise unusable(f"nobody has accepted the plugin in `{file.parent}`", fix) from error
     except OSError as error:
         raise unusable(f"`{file}`: {os_reason(error)}", fix) from error
     except ValidationError as error:
-        raise unusable(f"`{file}` is no record of a plugin", fix) from error
+        raise unusable(f"`{file}` is not the record of a plugin", fix) from error
 
 
 def spell(record: Record) -> str:
@@ -169,7 +169,7 @@ def differences(record: Record, files: Files) -> Iterator[str]:
         if before is None or after is None or before == after:
             yield f"{name}: {_fate(name, record, files)}"
             continue
-        old, new = f"{name}, as you took it", f"{name}, now" if name in files else "gone"
+        old, new = f"{name}, as you accepted it", f"{name}, now" if name in files else "gone"
         yield from difflib.unified_diff(before.splitlines(), after.splitlines(), old, new, lineterm="")
 
 

@@ -51,7 +51,7 @@ def name_of(plugin: str, tool: str) -> str:
     """Returns the name by which a tool is called in Remit. Raises ValueError if the name is too long."""
     name = f"{plugin}_{tool}".translate(str.maketrans(".-", "__"))
     if len(name) > MAX_NAME:
-        raise ValueError(f"its name makes one of more than {MAX_NAME} letters")
+        raise ValueError(f"its full name `{name[:100]}` has more than {MAX_NAME} characters")
     return name
 
 
@@ -202,8 +202,8 @@ def _patched(patch: str, ctx: ToolContext) -> list[FileChange]:
             # Check this first, because the message about a patch that does not fit quotes the file.
             if not ctx.permits("fs.read", ctx.resolve(path).relative):
                 raise ToolError(
-                    "the patch was not taken over",
-                    f"it is of `{path}`, which may not be read",
+                    "the patch was not applied",
+                    f"it changes `{path}`, which may not be read",
                     "go on without it",
                     code=ErrorCode.DENIED,
                 )

@@ -122,13 +122,13 @@ class Wire:
         try:
             found = json.loads(body, parse_constant=_refuse)
         except (ValueError, RecursionError):
-            raise ProtocolBreach("json", "a frame that is no JSON") from None
+            raise ProtocolBreach("json", "a frame that is not JSON") from None
         if _is_deeper(found, _DEEPEST):
-            raise ProtocolBreach("json", f"a frame of values in values, more than {_DEEPEST} deep")
+            raise ProtocolBreach("json", f"a frame with values nested more than {_DEEPEST} deep")
         try:
             message = kind.model_validate(found)
         except (ValidationError, RecursionError):
-            raise ProtocolBreach("message", "a frame that is not the message that is due") from None
+            raise ProtocolBreach("message", "a frame that is not the expected message") from None
         if not self._is_held:
             raise PeerEnded
         return message
@@ -145,7 +145,7 @@ class Wire:
             if not chunk:
                 if first and not data:
                     raise PeerEnded
-                raise ProtocolBreach("truncated", "a frame that ends before its end")
+                raise ProtocolBreach("truncated", "a frame that was cut off")
             data += chunk
         return bytes(data)
 
@@ -161,22 +161,22 @@ class Wire:
         if not data:
             return b""
         if flags & socket.MSG_CTRUNC:
-            raise ProtocolBreach("peer", "descriptors beside a frame")
+            raise ProtocolBreach("peer", "file descriptors with a frame")
         self._require_peer(control)
         return data
 
     def _require_peer(self, control: list[tuple[int, int, bytes]]) -> None:
         told = [data for level, kind, data in control if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS)]
         if len(told) != 1 or len(told[0]) < _CREDENTIALS.size:
-            raise ProtocolBreach("peer", "the system does not say who sent it")
+            raise ProtocolBreach("peer", "data whose sender the system does not name")
         pid, uid, _ = _CREDENTIALS.unpack(told[0][: _CREDENTIALS.size])
         if self._peer is None:
             held = self._holds(pid)
             if held is False:
-                raise ProtocolBreach("peer", "what a process sent that is none of its sandbox")
+                raise ProtocolBreach("peer", "data from a process outside its sandbox")
             self._peer, self._is_held = (pid, uid), bool(held)
         elif self._peer != (pid, uid):
-            raise ProtocolBreach("peer", "what another process sent than the one that introduced itself")
+            raise ProtocolBreach("peer", "data from another process than the one that made the handshake")
 
 
 def _is_deeper(value: JsonValue, most: int) -> bool:

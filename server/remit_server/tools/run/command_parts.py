@@ -49,7 +49,7 @@ def with_hosts(spec: CommandSpec, endpoints: tuple[Endpoint, ...]) -> CommandSpe
         if port < _FIRST_PORT or port == PORT:
             raise ToolError(
                 f"cannot reach `{THIS_MACHINE}:{port}`",
-                f"a sandbox has ports from {_FIRST_PORT} on, but for {PORT}, which is its proxy's",
+                f"a sandbox has ports from {_FIRST_PORT} on, except {PORT}, which its proxy uses",
                 "name another port, as in `localhost:8080`",
                 code=ErrorCode.INVALID_ARGUMENTS,
             )
@@ -106,7 +106,7 @@ def choose_seconds(arguments: Arguments, asked: int, ctx: ToolContext) -> int:
     if asked > most:
         raise ToolError(
             f"cannot run the command for {asked} s",
-            f"`{SETTING}` of the person allows {most} s at most",
+            f"the person's `{SETTING}` allows {most} s at most",
             f"name a `timeout` up to {most}, or do less at once",
             code=ErrorCode.INVALID_ARGUMENTS,
         )

@@ -207,8 +207,8 @@ def shell_argv(command: str, environ: Mapping[str, str] = os.environ, path: str 
     if named:
         raise ToolError(
             "cannot run the command",
-            f"it runs by `sh`, for there is no bash here; {named} may mean something else to it",
-            "write it for `sh`, as POSIX has it",
+            f"it would run in `sh`, because there is no bash here, and {named} may mean something else to `sh`",
+            "write it for POSIX `sh`",
             code=ErrorCode.INVALID_ARGUMENTS,
         )
     return (bash or _SH, "-c", command)

@@ -109,12 +109,12 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     environment = _environment(choice, root)
     if shutil.which(runner.program, path=environment["PATH"]) is None:
         places = "in the system's folders, a version manager's, `.venv` or `node_modules`"
-        install = "the person can install it there (`remit sandbox check` names what is seen of the home)"
-        renew = "the person can make the virtual environment anew, with a Python of the system's or a version manager's"
+        install = "the person can install it there (`remit sandbox check` names what it sees of the home folder)"
+        renew = "the person can recreate the virtual environment with a Python of the system or of a version manager"
         hidden = hidden_program(root, runner.program)
         raise ToolError(
             f"cannot run the tests with {runner.name}",
-            hidden or f"`{runner.program}` is not where a sandbox can see it: {places}",
+            hidden or f"`{runner.program}` was not found where a sandbox can look: {places}",
             renew if hidden else install,
             code=ErrorCode.TOOL_UNAVAILABLE,
         )

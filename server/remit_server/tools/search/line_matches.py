@@ -75,7 +75,7 @@ def parse_pattern(text: str) -> Pattern:
         raise ToolError(f"cannot search for `{text}`", "each line is searched by itself", "use ^ and $")
     if compiled.programsize > MAX_STEPS:
         fix = "shorten its repetitions, or search for a part of it"
-        raise ToolError(f"cannot search for `{text}`", "it is too involved", fix)
+        raise ToolError(f"cannot search for `{text}`", "it is too complex", fix)
     literal = text.encode() if text.isascii() and not _METACHARACTERS & set(text) else None
     return Pattern(text, compiled, literal)
 

@@ -67,8 +67,8 @@ def describe_ignored(ignored: Ignored) -> list[str]:
     said = ", ".join(filter(None, (files, folders)))
     more = "" if ignored.all_seen else ", and maybe more"
     if said:
-        return [f"left out because git ignores it: {said}{more}; name it as `path` to look into it"]
-    return [] if ignored.all_seen else ["what git ignores was not looked through: there may be some"]
+        return [f"left out because git ignores it: {said}{more}; name it as `path` to search it"]
+    return [] if ignored.all_seen else ["files that git ignores were not searched, and some may match"]
 
 
 def describe_unsearched(left_out: LeftOut, closed: Iterable[str], most: str) -> list[str]:
@@ -95,7 +95,7 @@ def describe_cut(cut: Iterable[str]) -> list[str]:
     """Returns the sentence about ignore files that were read only in part, or not at all."""
     why = f"over {MAX_IGNORE_BYTES >> 10} KiB or {MAX_IGNORE_LINES} lines, or that cannot be read"
     said = _count_words(sorted(cut), "ignore file", why)
-    return [f"not all patterns count: {said}"] if said else []
+    return [f"ignore patterns were read only in part: {said}"] if said else []
 
 
 def nameless(count: int) -> list[str]:

@@ -124,7 +124,7 @@ def _names(file: str) -> tuple[str, ...]:
     one."""
     names = tuple(name for name in file.split("/") if name not in {"", "."})
     if file.startswith("/") or not names or "\0" in file or any(name.startswith(".") for name in names):
-        why = "a file of a skill lies below the skill's folder, and is not hidden"
+        why = "a file of a skill must be below the skill's folder, and not hidden"
         raise ToolError(f"cannot read `{file}` of a skill", why, "name it relative to that folder")
     return names
 
@@ -137,7 +137,7 @@ def _place(skill: Skill, inside: str, names: Sequence[str], ctx: ToolContext) ->
     if path.relative != asked:
         raise ToolError(
             f"cannot read `{'/'.join(names)}` of `{skill.name}`",
-            "a link is on its way",
+            "there is a link in its path",
             f"read `{path.relative}` itself, with another tool",
         )
     return path

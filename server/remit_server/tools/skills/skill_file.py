@@ -119,7 +119,7 @@ def read_below(folder: Path, names: Sequence[str]) -> bytes:
         os.close(here)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise IsADirectoryError(f"{names[-1]} is no regular file")
+            raise IsADirectoryError(f"{names[-1]} is not a regular file")
         return file.read(MAX_BYTES + 1)
 
 

@@ -65,7 +65,7 @@ def fetch(url: str, most: int, until: float) -> dict[str, Any]:
         if place(following) != place(url):
             return {"moved": following[:2_000]}
         url = following
-    raise Unread(f"it leads on more than {_HOPS} times")
+    raise Unread(f"it redirects more than {_HOPS} times")
 
 
 def place(url: str) -> tuple[str, str, int | None]:
@@ -123,7 +123,7 @@ def readable(headers: Message, data: bytes, url: str) -> dict[str, Any]:
         return {"type": kind, **of_html(decoded(headers, data), url)}
     if _TEXTS.match(kind):
         return {"type": kind, "title": "", "text": decoded(headers, data)}
-    raise Unread(f"it is no text but `{kind[:60]}`, {len(data):,} bytes")
+    raise Unread(f"it is not text but `{kind[:60]}`, {len(data):,} bytes")
 
 
 def unpacked(coding: str, data: bytes, most: int) -> tuple[bytes, bool]:
@@ -132,12 +132,12 @@ def unpacked(coding: str, data: bytes, most: int) -> tuple[bytes, bool]:
     if coding in {"", "identity"}:
         return data, False
     if coding not in {"gzip", "deflate"}:
-        raise Unread(f"it is packed as `{coding[:40]}`")
+        raise Unread(f"it is compressed as `{coding[:40]}`")
     try:
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
         found = unpacker.decompress(data, most)
     except zlib.error as error:
-        raise Unread("what it was packed as cannot be read") from error
+        raise Unread("its compressed data cannot be read") from error
     return found, bool(unpacker.unconsumed_tail)
 
 

@@ -92,7 +92,7 @@ def endpoint_of(url: str) -> Endpoint:
         if parts.scheme != "https":
             raise ValueError("it does not begin with https://")
         if parts.username is not None or parts.password is not None:
-            raise ValueError("it holds a name or a password")
+            raise ValueError("it contains a user name or a password")
         if any(char.isspace() or not char.isprintable() for char in url):
             raise ValueError("there is a space or a hidden character in it")
         if (endpoint := parse_endpoint(parts.netloc)).host == THIS_MACHINE:
@@ -135,7 +135,7 @@ def render_page(arguments: WebFetchArguments, output: CommandOutput, ctx: ToolCo
         more = f"; more with offset {end}" if end < len(text) else ""
         head.append(f"characters {arguments.offset:,} to {end:,} of {len(text):,}{more}")
     if found["cut"]:
-        head.append(f"of its bytes only the first {MAX_BYTES:,} were read")
+        head.append(f"only its first {MAX_BYTES:,} bytes were read")
     return Outcome(
         text="\n".join(head) + "\n\n" + shown,
         summary=f"{len(text):,} characters",
@@ -158,7 +158,7 @@ def _read(output: CommandOutput) -> Mapping[str, JsonValue]:
 
 def _failure(url: str, found: Mapping[str, JsonValue]) -> ToolError | None:
     if "moved" in found:
-        fix = "fetch that address instead, if it is one that you want"
+        fix = "fetch that address instead, if you want it"
         return _failed(url, f"it leads to another host: {found['moved']}", fix)
     return _failed(url, str(found["failed"])[:500]) if "failed" in found else None
 

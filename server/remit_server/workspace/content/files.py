@@ -365,7 +365,7 @@ _REASONS: dict[int, tuple[ErrorCode, str, str]] = {
 def explain_error(path: WorkspacePath, error: OSError) -> ToolError:
     """Returns the error that says why the system refused a change to a file."""
     if error.errno in {errno.ELOOP, errno.ENOENT}:
-        return stale_file(path, "a folder or link on its way has changed")
+        return stale_file(path, "a folder or link in its path has changed")
     unknown = (ErrorCode.READ_ONLY, (error.strerror or str(error)).lower(), "check the disk and try again")
     code, why, fix = _REASONS.get(error.errno or 0, unknown)
     return _write_error(path, code, why, fix)
@@ -389,7 +389,7 @@ def image_by_digest(workspace: Workspace, path: WorkspacePath) -> FileImage:
         if status.st_size > MAX_KNOWN_BYTES:
             raise ToolError(
                 f"cannot touch `{path.relative}`",
-                f"it is larger than {MAX_KNOWN_BYTES} bytes, which is too much to make sure of before it goes",
+                f"it is larger than {MAX_KNOWN_BYTES} bytes, too large to verify before it is moved or removed",
                 "ask the person to do it",
                 code=ErrorCode.TOO_LARGE,
             )

@@ -102,7 +102,7 @@ def _resolve_exactly(workspace: Workspace, relative: str) -> WorkspacePath:
     """Returns the path that was approved. Raises ToolError if a link leads elsewhere by now."""
     path = workspace.resolve(relative)
     if path.relative != relative:
-        raise ToolError(f"cannot finish `{relative}`", f"it leads to `{path.relative}` by now", "make the change again")
+        raise ToolError(f"cannot finish `{relative}`", f"it leads to `{path.relative}` now", "make the change again")
     return path
 
 

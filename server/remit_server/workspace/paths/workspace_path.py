@@ -24,7 +24,7 @@ MAX_NAME_BYTES = 255
 _MOST_ALIKE = 5
 _BEGINS = (
     ("file:", "give the path alone, without `file://`"),
-    ("@", "give the path alone, without `@`, by which a person takes a file along"),
+    ("@", "give the path alone, without `@`, which is how a person attaches a file"),
 )
 """Beginnings of texts that are no plain paths, each with the fix that the error suggests."""
 
@@ -256,7 +256,7 @@ def _malformed_error(text: str, why: str) -> ToolError:
 def _outside_error(text: str) -> OutsideWorkspace:
     return OutsideWorkspace(
         f"`{text}` is outside the workspace",
-        "only files below the workspace folder can be used, also where a link leads",
+        "only files below the workspace folder can be used, even through a link",
         "use a path relative to the workspace",
     )
 
@@ -274,7 +274,7 @@ def _open_error(path: WorkspacePath, error: OSError) -> ToolError:
     if error.errno in _GONE:
         return ToolError(
             f"cannot open `{path.relative}`",
-            "a folder or link on its way changed after it was checked, or it is not a folder",
+            "a folder or link in its path changed after it was checked, or it is not a folder",
             "name the path again",
             code=ErrorCode.STALE,
             retryable=True,

@@ -47,7 +47,7 @@ def parse_glob(text: str) -> Glob:
     if not text.strip("/"):
         raise _unusable(text, "it matches nothing")
     if ".." in text.split("/"):
-        raise _unusable(text, "`..` leads out of the folder, below which it is looked for")
+        raise _unusable(text, "`..` leads out of the folder that is searched")
     if len(text) > MAX_GLOB_CHARS:
         raise _unusable(text[:40] + "…", f"it is longer than {MAX_GLOB_CHARS} characters")
     pending, finished = [text], list[str]()
@@ -60,7 +60,7 @@ def parse_glob(text: str) -> Glob:
         if len(pending) + len(finished) > _MAX_ALTERNATIVES:
             raise _unusable(text, f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
     if unclosed := next(filter(None, map(_find_unclosed, finished)), None):
-        raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` stands for that character itself")
+        raise _unusable(text, f"its `{unclosed}` is never closed; `[{unclosed}]` matches that character itself")
     spelled = [_plain(one) for one in finished]
     expressions = (glob_expression(one, below=False) for one in spelled)
     ends = tuple(one[len(one.rstrip(_LITERAL)) :] for one in spelled)

@@ -257,4 +257,6 @@ class UnknownLanguages:
         """Returns a line for the summary that names the counted suffixes, or nothing."""
         named = [f"{ending} ({count})" for ending, count in self._counted.most_common(_MOST_NAMED)]
         more = ["…"] if len(self._counted) > _MOST_NAMED else []
-        return [f"not looked at, as their language is not known here: {', '.join(named + more)}"] if named else []
+        return (
+            [f"not looked at, because Remit does not know their language: {', '.join(named + more)}"] if named else []
+        )

@@ -74,12 +74,12 @@ def _index(line: str, arguments: PlaceArguments, relative: str) -> tuple[int, st
         if not found:
             raise ToolError(
                 f"`{arguments.symbol}` is not on line {arguments.line} of `{relative}`",
-                "the name has to stand there as a word of its own",
+                "the name has to be a whole word there",
                 "find the line with search_files",
             )
         return found[0], arguments.symbol
     if arguments.column is None:
-        raise ToolError("no place is named", "a line alone is not one", "name a `symbol` on it, or a `column`")
+        raise ToolError("no place is named", "a line alone is not enough", "name a `symbol` on it, or a `column`")
     index = min(arguments.column - 1, len(line))
     word = next((m for m in _WORD.finditer(line) if m.start() <= index <= m.end()), None)
     return (index, "") if word is None else (max(index, word.start()), word[0])
@@ -100,7 +100,7 @@ def symbols_of(ctx: ToolContext, relative: str) -> Answer:
     language = language_of(relative)
     if language is None:
         raise ToolError(
-            f"cannot list the symbols of `{relative}`", "its language is not known here", "read it with read_file"
+            f"cannot list the symbols of `{relative}`", "Remit does not know its language", "read it with read_file"
         )
     try:
         found = tuple(_find_definitions(ctx, relative, language, lambda _: True, Limits(seconds=MAX_SECONDS)))

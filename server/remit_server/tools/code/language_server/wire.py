@@ -111,7 +111,7 @@ def parse_answer(raw: Any, kind: QueryKind, source: str) -> Answer | Unavailable
     try:
         said = _Answer.model_validate(raw)
     except ValidationError:
-        return Unavailable(f"{source} gave an answer that is not of the agreed shape")
+        return Unavailable(f"{source} gave an answer of an unexpected shape")
     if said.failed is not None:
         return Unavailable(said.failed)
     findings: list[Finding] = []
@@ -122,7 +122,7 @@ def parse_answer(raw: Any, kind: QueryKind, source: str) -> Answer | Unavailable
         except ValidationError:
             bad += 1
     if bad and not findings:
-        return Unavailable(f"{source} gave an answer that is not of the agreed shape")
+        return Unavailable(f"{source} gave an answer of an unexpected shape")
     notes = (
         f"{bad} results of {source} were not understood" if bad else "",
         "not everything was looked at in time" if said.unfinished else "",

@@ -42,7 +42,7 @@ def cannot_compare(path: str) -> str | None:
     language = language_of(path)
     if _TYPES_ALONE.search(path) or language in READERS:
         return None
-    return WHY_NOT.get(language or "", f"nothing is known of types in files such as `{PurePosixPath(path).name}`")
+    return WHY_NOT.get(language or "", f"Remit knows nothing about types in files such as `{PurePosixPath(path).name}`")
 
 
 def runs_otherwise(path: str, before: bytes | None, after: bytes | None) -> str | None:
@@ -59,5 +59,5 @@ def runs_otherwise(path: str, before: bytes | None, after: bytes | None) -> str 
     try:
         same = read(before) == read(after)
     except (ValueError, SyntaxError, RecursionError, MemoryError, TimeoutError):
-        return "a text of it cannot be read as this language"
+        return "it cannot be parsed, before the change or after it"
     return None if same else "it changes more than types"

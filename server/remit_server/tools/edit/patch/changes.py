@@ -44,9 +44,7 @@ def changes_of(patch: FilePatch, ctx: ToolContext) -> Planned:
 def _plan_creation(patch: FilePatch, ctx: ToolContext) -> Planned:
     path = _free(patch, ctx)
     if any(hunk.old for hunk in patch.hunks):
-        raise diff_refusal(
-            patch, "the diff makes a new file, yet it has lines that should be there", "use `--- a/path`"
-        )
+        raise diff_refusal(patch, "the diff creates a file, but expects lines in it", "use `--- a/path`")
     new = [line for hunk in patch.hunks for line in hunk.new]
     ended = not patch.hunks or patch.hunks[-1].ended[1] is not False
     content = "\n".join(new) + ("\n" if new and ended else "")
@@ -67,12 +65,12 @@ def _plan_removal(patch: FilePatch, source: WorkspacePath, ctx: ToolContext) -> 
 def _plan_change(patch: FilePatch, source: WorkspacePath, ctx: ToolContext) -> Planned:
     if patch.executable is not None and ctx.documents.get(source.relative) is not None:
         raise diff_refusal(
-            patch, "its mode changes, and it is open in the editor", "close it there first", ErrorCode.STALE
+            patch, "the diff changes its mode, but it is open in the editor", "close it there first", ErrorCode.STALE
         )
     image = current_image(source, ctx)
     after, lines = edit_image(patch, image, ctx.redact) if patch.hunks else (image.data, [])
     if after == image.data and patch.executable is None:
-        raise diff_refusal(patch, "it holds exactly this already", "leave it out of the diff")
+        raise diff_refusal(patch, "it already holds exactly this", "leave it out of the diff")
     return [FileChange(source, image, after, executable=patch.executable)], [*_mode_lines(patch, image), *lines]
 
 
@@ -82,7 +80,7 @@ def _plan_move(patch: FilePatch, source: WorkspacePath, ctx: ToolContext) -> Pla
     if not (patch.copied or patch.hunks or patch.executable is not None):
         return [FileChange(target, image, image.data, moved_from=source)], report
     if not image.mode & 0o004:
-        why = f"`{patch.old}` is not for everybody (mode {image.mode & 0o777:o}), and a new file would be"
+        why = f"`{patch.old}` cannot be read by others (mode {image.mode & 0o777:o}), but a new file could be"
         fix = "use write_file, if others may read it" if patch.copied else "use move_file, then patch it there"
         raise diff_refusal(patch, why, fix)
     after, lines = edit_image(patch, image, ctx.redact) if patch.hunks else (image.data, [])
@@ -95,7 +93,7 @@ def _mode_lines(patch: FilePatch, image: FileImage) -> list[str]:
     if patch.executable is None:
         return []
     if patch.executable is is_executable(image.mode):
-        why = f"its mode should change, and it is {'' if patch.executable else 'not '}executable already"
+        why = f"its mode lines change nothing: it is already {'' if patch.executable else 'not '}executable"
         raise diff_refusal(patch, why, "leave out its mode lines")
     return [f"{patch.path}: {'becomes' if patch.executable else 'is no longer'} executable"]
 
@@ -103,9 +101,7 @@ def _mode_lines(patch: FilePatch, image: FileImage) -> list[str]:
 def _free(patch: FilePatch, ctx: ToolContext) -> WorkspacePath:
     path = ctx.resolve(patch.path)
     if os.path.lexists(path.absolute) or path.relative in ctx.made:
-        raise diff_refusal(
-            patch, "something of that path is there already", "patch it as `--- a/path`, or name another path"
-        )
+        raise diff_refusal(patch, "that path already exists", "patch it as `--- a/path`, or name another path")
     return path
 
 
@@ -195,7 +191,7 @@ def _describe_placement(number: int, each: Placed | Unplaced) -> str:
         case Unplaced(trouble="ambiguous", lines=lines):
             return f"hunk {number} fits at lines {', '.join(map(str, lines))}"
         case Unplaced(trouble="repetitive"):
-            return f"hunk {number} may stand at too many places to look at them all"
+            return f"hunk {number} could fit at too many places to compare them all"
         case Unplaced(lines=lines):
             return f"hunk {number} overlaps another one at line {lines[0]}"
 
@@ -207,7 +203,7 @@ def _misplaced_error(
     said = "; ".join(_lines(patch, placed))
     match failed.trouble:
         case "missing" if failed.hunk.at_end and "\n".join(failed.hunk.plain.old) in content:
-            why = f"{said}: its last line is not the file's, as `{NO_NEWLINE}` says"
+            why = f"{said}: its last line is not the file's last line, as `{NO_NEWLINE}` says"
             return diff_refusal(patch, why, "leave that line out, or correct the hunk", ErrorCode.NO_MATCH)
         case "missing" if failed.hunk.old:
             miss = explain(redact(content), "\n".join(failed.hunk.old), whole_word=False)

@@ -23,7 +23,7 @@ _UNREADABLE = (
     (re.compile(r"Binary files .+ differ|GIT binary patch"), "a binary file cannot be patched"),
     (re.compile(r"@@.*"), "a hunk without a `--- a/path` and a `+++ b/path` line before it, or a broken `@@`"),
     (re.compile(r"diff --(cc|combined) .+"), "a diff of a merge cannot be applied"),
-    (re.compile(r"\*{3} (\d+(,\d+)? \*{4}|(Add|Update|Delete) File: .+)"), "this is no unified diff"),
+    (re.compile(r"\*{3} (\d+(,\d+)? \*{4}|(Add|Update|Delete) File: .+)"), "this is not a unified diff"),
     (re.compile(r"Only in \S+: \S+"), "this file's contents are not in the diff"),
 )
 _PLAIN_FILE = re.compile(r"100[0-7]{3}")
@@ -97,7 +97,7 @@ def patch_of(said: Said, header: Names | None, hunks: tuple[Hunk, ...], at: int)
         if old == new and executable is None:
             raise unusable(at, "no hunk (`@@ -1,3 +1,4 @@`) follows the header")
         if _has_contents(lines.get("index", "")):
-            raise unusable(at, f"by its `index` line the contents of `{new or old}` change, yet no hunk says how")
+            raise unusable(at, f"its `index` line says that `{new or old}` changes, but no hunk says how")
     return FilePatch(old, new, hunks, "copy from" in lines, executable)
 
 
@@ -113,7 +113,9 @@ def _names(said: Said, header: Names | None, at: int) -> Names:
             continue
         source, target = (None if text is None else unquote_name(text, at) for text in pair)
         if source is None or target is None or header not in {None, (source, target)}:
-            raise unusable(at, f"the `{verb} from` and `{verb} to` lines do not fit each other or the names after them")
+            raise unusable(
+                at, f"the `{verb} from` and `{verb} to` lines do not match each other or the names after them"
+            )
         return source, target
     path = _one_name(said.lines[_GIT], at) if _GIT in said.lines else None
     if header is not None:
@@ -121,7 +123,7 @@ def _names(said: Said, header: Names | None, at: int) -> Names:
         old, new = header
         return header if path is None or None not in header else (old and path, new and path)
     if path is None:
-        why = "no hunk or `rename` line says what happens" if _GIT in said.lines else "no line says to which file this"
+        why = "no hunk or `rename` line says what happens" if _GIT in said.lines else "no line names the file"
         raise unusable(at, f"{why}: give a `diff --git` line with one name, or `---` and `+++` lines")
     return (
         None if "new file mode" in said.lines else path,
@@ -175,7 +177,7 @@ def _name(text: str, at: int) -> str | None:
 
 
 def unquote_name(text: str, at: int) -> str:
-    """Returns a name without git's quotes and escapes (bytes are in octal). Raises ToolError if it is no text."""
+    """Returns a name without git's quotes and escapes (bytes are in octal). Raises ToolError if it is not text."""
     if not (text.startswith('"') and text.endswith('"') and len(text) > 1):
         return text
 
@@ -186,7 +188,7 @@ def unquote_name(text: str, at: int) -> str:
     try:
         return _ESCAPED.sub(meant, text[1:-1].encode()).decode()
     except UnicodeError as error:
-        raise unusable(at, f"the name {text} is no text") from error
+        raise unusable(at, f"the name {text} is not text") from error
 
 
 def _strip_prefixes(old: str | None, new: str | None) -> Names:

@@ -117,6 +117,6 @@ def _value(word: bytes) -> tuple[str, Value]:
 def _complexity_error(pattern: bytes) -> ToolError:
     return ToolError(
         "cannot commit",
-        f"what {pattern.decode(errors='replace')[:80]!r} in an attributes file stands for is not understood here",
+        f"Remit does not understand the pattern {pattern.decode(errors='replace')[:80]!r} in an attributes file",
         "a person can commit with git itself",
     )

@@ -87,7 +87,7 @@ class WorkingTree:
         elif stat.S_ISREG(status.st_mode):
             data = read_image(self.workspace, self._at(path)).data
         else:
-            raise commit_refusal(f"`{path}` is no file and no link", "leave it out with `paths`")
+            raise commit_refusal(f"`{path}` is neither a file nor a link", "leave it out with `paths`")
         mode = self._mode(status.st_mode, known)
         sha = Blob.from_string(data).id.decode()
         if stat.S_ISREG(status.st_mode):

@@ -39,7 +39,7 @@ def parse_index(data: bytes) -> tuple[dict[bytes, IndexEntry], int]:
         if entry.stage:
             raise commit_refusal("there are conflicts", "a person has to resolve them and `git add` the files")
         if len(name) > LONGEST_NAME or stat.S_ISDIR(entry.mode):
-            raise commit_refusal("its index holds a name that is not known here", "use git itself")
+            raise commit_refusal("its index holds an entry that Remit does not support", "use git itself")
     return dict(entries), read_version(data)
 
 
@@ -119,7 +119,7 @@ class RepositoryNow:
         inside, outside = _split(self._committed(), self.prefix)
         above = next((name for name in (*outside, *self.index.outside) if self.prefix.startswith(name + b"/")), None)
         if above is not None:
-            why = f"the repository has a file in the place of the folder `{os.fsdecode(above)}`"
+            why = f"the repository has a file where the folder `{os.fsdecode(above)}` should be"
             raise commit_refusal(why, "a person has to commit here with git itself")
         return inside, outside
 
@@ -128,7 +128,7 @@ class RepositoryNow:
             return {}
         commit = self.object(self.parent)
         if not isinstance(commit, Commit):
-            raise commit_refusal("HEAD is no commit", "look at the repository with git")
+            raise commit_refusal("HEAD is not a commit", "look at the repository with git")
         try:
             return self._files_of(commit.tree.decode())
         except Exception as error:
@@ -144,7 +144,7 @@ class RepositoryNow:
             prefix, sha = pending.pop()
             tree = self.object(sha)
             if not isinstance(tree, Tree):
-                raise commit_refusal(f"the object {sha} is no tree", "have a person run `git fsck`")
+                raise commit_refusal(f"the object {sha} is not a tree", "have a person run `git fsck`")
             folders += 1
             for entry in tree.iteritems():
                 path = prefix + entry.path
@@ -169,7 +169,9 @@ class RepositoryNow:
         shown."""
         found = self.object(sha)
         if not isinstance(found, Blob) or found.raw_length() > MAX_FILE_BYTES:
-            raise commit_refusal(f"the object {sha} is no file, or over {MAX_FILE_BYTES} bytes", "use git itself")
+            raise commit_refusal(
+                f"the object {sha} is not a file, or is larger than {MAX_FILE_BYTES} bytes", "use git itself"
+            )
         return found.data
 
     def holds(self, sha: str) -> bool:
@@ -201,7 +203,7 @@ def open_for_commit(git: GitFiles) -> RepositoryNow:
     try:
         settings = settings_of(git.folders.own, git.folders.config(), os.environ)
     except OSError as error:
-        raise commit_refusal(f"its settings cannot be read: {error.strerror}", "look at its rights") from error
+        raise commit_refusal(f"its settings cannot be read: {error.strerror}", "check its permissions") from error
     _must_be_plain(settings, git)
     _must_be_at_rest(git)
     head = git.read("HEAD", MAX_CONFIG_BYTES) or b""
@@ -216,13 +218,13 @@ def _must_be_plain(settings: Settings, git: GitFiles) -> None:
         extension = name.removeprefix("extensions.")
         plain = (extension, value.lower()) in {("objectformat", "sha1"), ("refstorage", "files")}
         if extension != name and extension not in _EXTENSIONS and not plain:
-            raise commit_refusal(f"its format is not known here ({name} = {value})", "use git itself")
+            raise commit_refusal(f"Remit does not support its format ({name} = {value})", "use git itself")
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"} or is_on(settings, "core.bare"):
-        raise commit_refusal("it is bare, or of a version that is not known here", "use git itself")
+        raise commit_refusal("it is bare, or of a version that Remit does not support", "use git itself")
     if "core.worktree" in settings and not _is_here(settings["core.worktree"], git):
         raise commit_refusal("`core.worktree` puts its files elsewhere", "open that folder's own repository")
     if settings.get("core.sharedrepository", "umask").lower() not in {"umask", "false", "0"}:
-        raise commit_refusal("`core.sharedRepository` wants rights that are not set here", "use git itself")
+        raise commit_refusal("`core.sharedRepository` asks for permissions that Remit does not set", "use git itself")
     if is_on(settings, "commit.gpgsign"):
         raise commit_refusal(
             "`commit.gpgSign` is on, and signing would start a program with a key of the person's",

@@ -183,7 +183,7 @@ def _make_room(name: bytes, selected: Selected) -> None:
 
 def _too_many(count: int) -> ToolError:
     return commit_refusal(
-        f"it would change {count} files or more, and {MAX_FILES} are the most",
+        f"it would change at least {count} files, but only {MAX_FILES} are allowed",
         "commit fewer at once, with `paths`",
         ErrorCode.LIMIT_REACHED,
     )

@@ -34,7 +34,7 @@ def outside_sparse(repository: RepositoryNow) -> Callable[[str], bool]:
         return lambda _: False
     rules = parse_ignore_file(data, fold=is_on(repository.settings, IGNORE_CASE))
     if rules.cut:
-        raise commit_refusal("the patterns of its sparse checkout are too many, or too long", "use git itself")
+        raise commit_refusal("its sparse checkout has too many patterns, or too long ones", "use git itself")
     prefix = os.fsdecode(repository.prefix)
     holds = _patterns_hold(rules)
     return lambda path: not holds(prefix + path)
@@ -96,7 +96,7 @@ class NotTaken:
             if named := sorted(path for path in paths if permits(path)):
                 yield f"not looked at: {len(named)} {one if len(named) == 1 else some} ({_listed(named)})"
         if named := sorted(path for path in self.cut if permits(path)):
-            yield f"not all patterns count of what git ignores, so look at the new files: {_listed(named)}"
+            yield f"some ignore files were read only in part, so check the new files: {_listed(named)}"
         if self.nameless:
             yield f"not looked at: {len(self.nameless)} new files with names that cannot be shown"
 
@@ -133,7 +133,7 @@ def find_untracked(
         elif not sets_aside(path):
             yield path
     if limits.spent():
-        raise commit_refusal("there are more files than can be gone through", "name the files", ErrorCode.LIMIT_REACHED)
+        raise commit_refusal("there are too many files to look at them all", "name the files", ErrorCode.LIMIT_REACHED)
     left_out.cut.update(limits.cut)
     inner = {nested(f"{path}/.git") for path in limits.repositories}
     left_out.repositories.update(path for path in inner if path is not None and os.fsencode(path) not in known)
@@ -212,14 +212,14 @@ def must_be_addable(workspace: Workspace, path: str, repository: RepositoryNow) 
     if outside_sparse(repository)(path):
         raise commit_refusal(f"`{path}` is outside the sparse checkout", "have a person `git add --sparse` it")
     if _spelled_otherwise(repository)(path):
-        why = f"git knows the folder of `{path}` in another case, and would name the file so"
-        raise commit_refusal(why, "name the folder as git does")
+        why = f"git spells the folder of `{path}` in another case, and would use that spelling"
+        raise commit_refusal(why, "spell the folder as git does")
 
 
 def _must_know_what_is_ignored(workspace: Workspace) -> None:
     if (unread := unread_list(workspace)) is not None:
         raise commit_refusal(
-            f"its `core.excludesFile` is `{unread}`, not read outside the workspace: a new file may be ignored",
+            f"its `core.excludesFile` is `{unread}`, outside the workspace and not read: a new file may be ignored",
             "commit tracked files only, or have a person add the new ones with git itself",
         )
 

@@ -31,7 +31,7 @@ def node_files(path: str, is_folder: bool, files: Files, read: Callable[[str], s
         return (f"./{path}",)
     below = [file for file in node_tests(files) if path == "." or file.startswith(f"{path}/")]
     if not below:
-        raise narrowing_error(path, "no file below it looks like a test of Node's", "name a file, or another `runner`")
+        raise narrowing_error(path, "no file below it looks like a test for Node", "name a file, or another `runner`")
     if len(below) > MAX_FILES:
         raise narrowing_error(path, f"it has more than {MAX_FILES} files of tests", "name a folder below it")
     return tuple(f"./{file}" for file in below)
@@ -45,7 +45,7 @@ def go_packages(path: str, is_folder: bool, files: Files, read: Callable[[str], 
     folder = str(PurePosixPath(path).parent)
     names = _GO_TEST.findall(read(path)) if path.endswith("_test.go") else []
     if not names:
-        raise narrowing_error(path, "go runs packages, and no test is in this file", f"name the folder `{folder}`")
+        raise narrowing_error(path, "go runs packages, and this file has no test", f"name the folder `{folder}`")
     return (f"-run=^(?:{'|'.join(names)})$", "." if folder == "." else f"./{folder}")
 
 
@@ -70,7 +70,7 @@ def cargo_targets(path: str, is_folder: bool, files: Files, read: Callable[[str]
     if not found:
         raise narrowing_error(
             path,
-            "cargo cannot run what it holds without the rest",
+            "cargo cannot run its tests without the others",
             "name a folder with a `Cargo.toml`, `src` or a file of it, a file of `tests`, or a `filter`",
         )
     return found

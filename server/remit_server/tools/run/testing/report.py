@@ -90,7 +90,7 @@ def render_report(
     ended = bool(tests) and failure is None
     wants_lines = ended and not bad and _wants_lines(output)
     lines += [] if output.exit_code == 0 or bad else _console(output, ended and not wants_lines)
-    lines += ["no test has that id alone: name the one that it is in, or the file"] if ask.only and not tests else []
+    lines += ["no single test has that id: name the test around it, or the file"] if ask.only and not tests else []
     lines += [OFFLINE] if offline and output.exit_code != 0 and _lacked_network(bad, output) else []
     lines += _others(choice.others)
     lines += [_describe_unknown(choice)] if choice.unknown else []
@@ -185,14 +185,14 @@ def _others(others: Sequence[Place]) -> list[str]:
     below = ", ".join(f"{each.runner} in {each.folder}" for each in others if each.folder != ".")
     said = [f"{top} (name a `runner`)"] if top else []
     said += [f"{below} (name a `path`)"] if below else []
-    return [f"not run, though there are such tests too: {'; '.join(said)}"] if said else []
+    return [f"not run, although there are tests for them too: {'; '.join(said)}"] if said else []
 
 
 def _describe_unknown(choice: Choice) -> str:
     by, own = choice.runner.name, choice.unknown
-    told = f"the project's files have {own} run the tests, which run_tests does not know: this was a run by {by}"
-    with_pytest = ", and with pytest and pytest-django in `.venv`, which the person can install, it runs them by these"
-    return told + (with_pytest if own == "django" else f", and run_command can run {own}")
+    told = f"the project runs its tests with {own}, which run_tests does not support; {by} ran instead"
+    with_pytest = "; if the person installs pytest and pytest-django in `.venv`, run_tests uses them"
+    return told + (with_pytest if own == "django" else f"; run_command can run {own}")
 
 
 def _find_forgeries(bad: Sequence[Result], runner: Runner, output: CommandOutput) -> list[str]:
@@ -225,7 +225,7 @@ def _find_strangers(report: Report, choice: Choice, here: Path, is_locked: Calla
 def _describe_stranger(origin: Origin, top: Path) -> str:
     file = Path(origin.file)
     place = file.relative_to(top).as_posix() if top in file.parents else "what is installed"
-    words = "is not what its file of tests says" if origin.of else "is not from a file of tests"
+    words = "is not what its test file says" if origin.of else "is not from a test file"
     return f"`{origin.name}` {words}: it comes from {place if origin.file else 'no file'}"
 
 
@@ -244,7 +244,7 @@ def _count_words(counts: Mapping[str, int], finished: int, total: int) -> str:
 def _unfinished_lines(tests: Sequence[Result], total: int) -> list[str]:
     names = [" ".join(test.id.split()) for test in tests if test.ending == "unfinished"]
     more = total - len(tests) + max(0, len(names) - MAX_SHOWN)
-    said = [*names[:MAX_SHOWN], *([f"{more} more that did not start, or are not named"] if more else [])]
+    said = [*names[:MAX_SHOWN], *([f"{more} more that did not start, or were not named"] if more else [])]
     return [f"did not finish: {', '.join(said)}"] if said else []
 
 
@@ -358,8 +358,8 @@ def advise_on_missing(message: str, files: Iterable[str]) -> str:
     folder = min((found for path in files if (found := _found_in(path, name)) is not None), default=None)
     if folder is None:
         return (
-            f"`{name}` is no module of this workspace: where it is still to be written, let a test assert first that "
-            f"it is there; where it is a package, ask the person to install it in `.venv`"
+            f"`{name}` is not a module of this workspace: if it is yet to be written, let a test assert first that "
+            f"it exists; if it is a package, ask the person to install it in `.venv`"
         )
     return (
         f"`{name}` is a module of this workspace, in `{folder}`, where Python does not look: begin the test with "

@@ -138,7 +138,7 @@ def _spot(wanted: Wanted, ctx: ToolContext) -> _Spot:
     if found is None or not any(is_run_by(kind, found) for kind in kinds):
         raise _missing(path.relative)
     if wanted.part:
-        raise ToolError("cannot choose among one test", "`path` is the id of a test", "leave `filter` out")
+        raise ToolError("cannot filter a single test", "`path` is the id of a test", "leave `filter` out")
     return _Spot(ctx.resolve(found.path).relative, not found.is_file, found.test)
 
 
@@ -174,7 +174,7 @@ def _place(wanted: Wanted, spot: _Spot, files: tuple[str, ...], facts_of: Callab
 def _unfit(wanted: Wanted, spot: _Spot, others: tuple[Place, ...]) -> ToolError:
     where = "" if spot.path == "." else f" at or above `{spot.path}`"
     if wanted.runner:
-        why = f"there is no project of {wanted.runner}'s{where}"
+        why = f"there is no {wanted.runner} project{where}"
     elif spot.is_folder:
         why = f"no runner is configured for them{where}, and no files look like tests"
     else:
@@ -204,12 +204,12 @@ def _refuse_apart(paths: tuple[str | None, str], spots: tuple[_Spot, _Spot], run
     """Raises ToolError if one run cannot cover both paths."""
     what = f"cannot test `{paths[0]}` and `{paths[1]}` at once"
     if any(spot.test for spot in spots):
-        raise ToolError(what, "one of them is the id of a test", "name the files of tests, or one id alone")
+        raise ToolError(what, "one of them is the id of a test", "name test files, or a single id")
     if runners[0] != runners[1]:
         raise ToolError(what, "they are tests of two runners, or of two projects", "run them one after the other")
     name = runners[0].runner
     if name in _ONE_FOLDER and any(spot.is_folder for spot in spots):
-        raise ToolError(what, f"{name} takes one folder alone", "name the files of tests, or one folder")
+        raise ToolError(what, f"{name} takes one folder only", "name test files, or one folder")
 
 
 def _has_provider(folder: str, ctx: ToolContext) -> bool:

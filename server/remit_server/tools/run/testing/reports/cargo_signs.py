@@ -44,7 +44,7 @@ def vouch_cargo(data: bytes, key: bytes, report: Report) -> Report:
     tests = tuple(_held_to(told.get(test.id, set()), test) for test in report.tests if _is_told(test, told))
     missing = int(signed[1]) - len(programs)
     cut = sum(not program.is_whole for program in programs) + max(0, missing)
-    doubts = (f"{cut} programs of tests did not come to their end",) if cut else ()
+    doubts = (f"{cut} test programs did not finish",) if cut else ()
     return Report(tests, report.planned if cut else len(tests), (*report.doubts, *doubts))
 
 

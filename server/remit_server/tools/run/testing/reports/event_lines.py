@@ -88,7 +88,7 @@ def _lines(data: bytes) -> list[_Line]:
     try:
         return [_Line.model_validate_json(line) for line in lines]
     except ValidationError as error:
-        raise BadReport("a line of it is none that a runner writes") from error
+        raise BadReport("it has a line that no runner writes") from error
 
 
 def _result(line: _Line, root: Path, read: Read) -> Result:

@@ -47,10 +47,10 @@ def vouch_go(data: bytes, key: bytes, report: Report) -> Report:
         if told.is_forged:
             doubts.append(f"something other than the tests of `{package}` signed how they ended")
         elif not told.is_whole:
-            doubts.append(f"the tests of `{package}` did not come to their end")
+            doubts.append(f"the tests of `{package}` did not finish")
         endings |= {f"{package}.{test}": ending for test, ending in told.endings.items()}
     doubts += [
-        f"that `{test.id}` {_WORDS[test.ending]} is printed, and the runner did not say so"
+        f"it was printed that `{test.id}` {_WORDS[test.ending]}, but the runner did not say so"
         for test in report.tests
         if test.ending in _WORDS and endings.get(test.id) != test.ending
     ]
@@ -199,9 +199,7 @@ def go_results(data: bytes, root: Path) -> Report:
     # A package prints PASS or FAIL once all its tests are over. Without that, a test ended the program, and may have
     # printed the rest itself.
     cut = sorted(name for name in ran if name not in ended or not ({"PASS\n", "FAIL\n"} & {*printed.get(name, [])}))
-    return Report(
-        tuple(results.values()), doubts=tuple(f"the tests of `{name}` did not come to their end" for name in cut)
-    )
+    return Report(tuple(results.values()), doubts=tuple(f"the tests of `{name}` did not finish" for name in cut))
 
 
 def _go_test(test_id: str, event: _Event, printed: str) -> Result:
