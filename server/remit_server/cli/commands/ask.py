@@ -278,8 +278,8 @@ async def run_request(settings: Settings, request: RunRequest, asker: Asker, tak
         result = await runtime.run(request, take, asker)
         for each in runtime.status(request.session_id).processes:
             if each.running:
-                why = "the command that started it ends here; a chat (`remit`) keeps it"
-                sys.stderr.write(f"remit: `{visible(each.command, 'show')}` ({each.process}) is ended: {why}\n")
+                why = "the command that started it has ended; a chat (`remit`) keeps it running"
+                sys.stderr.write(f"remit: `{visible(each.command, 'show')}` ({each.process}) was stopped: {why}\n")
         return result
     finally:
         await runtime.close()

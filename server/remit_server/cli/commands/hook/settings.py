@@ -77,7 +77,7 @@ def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, chang
         done = "untrusted" if untrusted else done
         print_json({"agent": file.agent.name, "file": os.fspath(file.place), "changed": changed, "state": done})
     else:
-        say(f"{done} in {file.place}" if changed else f"nothing to change: {done} in {file.place} already")
+        say(f"{done} in {file.place}" if changed else f"nothing to change: already {done} in {file.place}")
         if untrusted:
             say(UNTRUSTED)
         elif done == "removed":
