@@ -85,9 +85,8 @@ def bootstrap(command: Sequence[str], workspace: Workspace | None = None, pace: 
     except CannotStart as error:
         _say(f"error: the server cannot run in a container\nwhy: {error.why}\nfix: {error.fix}")
     except OSError as error:
-        _say(
-            f"error: the server cannot be started\nwhy: {error}\nfix: run `remit bootstrap --check` to see what is missing"
-        )
+        fix = "run `remit bootstrap --check` to see what is missing"
+        _say(f"error: the server cannot be started\nwhy: {error}\nfix: {fix}")
     return FAILED
 
 

@@ -177,7 +177,7 @@ def keep(place: Path, record: Record) -> None:
         rewrite(place / RECORD, lambda _: text)
     except OSError as error:
         fix = "make its folder writable"
-        raise SetupError("the plugin was not kept", f"`{place / RECORD}`: {os_reason(error)}", fix) from error
+        raise SetupError("the plugin was not saved", f"`{place / RECORD}`: {os_reason(error)}", fix) from error
 
 
 def install(folder: Path, manifest: Manifest, files: Files, reads_only: Iterable[str]) -> Path:

@@ -35,7 +35,7 @@ def _host(text: str) -> str:
         return str(parse_endpoint(text))
     except ValueError as error:
         fix = "write a name such as `pypi.org` or `pypi.org:8443`"
-        raise ValueError(f"`{text}` names no host, for {error}: {fix}") from error
+        raise ValueError(f"`{text}` names no host, because {error}: {fix}") from error
 
 
 Host = Annotated[str, Field(max_length=300), AfterValidator(_host)]

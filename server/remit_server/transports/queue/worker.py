@@ -46,9 +46,9 @@ NOBODY = "nobody who answers listens on the queue"
 ASKED_AGAIN_S = 1.0
 NOBODY_S = 5.0
 """The seconds after which a question is denied if nobody is there, because a client or the broker may come back."""
-_OTHER_TURN = refuse_request("this message was not used", "it is about another turn", "send it to that turn's subject")
+_OTHER_TURN = refuse_request("this message was refused", "it is about another turn", "send it to that turn's subject")
 _NOT_HERE = refuse_request(
-    "this message was not used", "a running turn takes `approve`, `cancel` and `status`", "submit what is to run"
+    "this message was refused", "a running turn takes `approve`, `cancel` and `status`", "submit what is to run"
 )
 
 
