@@ -259,7 +259,9 @@ class Agent:
         """Returns the parts that a prompt asks to run. The answer of a chat command is sent to the client at once."""
         name = text.strip().removeprefix("/").partition(" ")[0]
         if is_command(text.strip()) and ALIASES.get(name, name) in NOT_HERE:
-            await self._say(session, f"`/{name}` is your editor's own here: use its list of sessions, or its options.")
+            await self._say(
+                session, f"`/{name}` belongs to your editor here: use its list of sessions, or its options."
+            )
             return ()
         before = session.model
         try:
