@@ -398,7 +398,7 @@ def test_an_option_of_an_editor_changes_the_client_or_is_said_aloud(name: str) -
     assert client({name: value}).complaints == ()
     assert replace(client({name: wrong}), complaints=()) == client({})
     (complaint,) = client({name: wrong}).complaints
-    assert complaint.startswith(f"initializationOptions.remit.{name} was ignored: it is ")
+    assert complaint.startswith(f"initializationOptions.remit.{name} was ignored: it has to be ")
     assert (
         client({f"{name}s": value}).complaints[0].startswith(f"initializationOptions.remit has no `{name}s`; it has ")
     )

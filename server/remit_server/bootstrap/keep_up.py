@@ -176,7 +176,7 @@ def _connected(watched: Watched, listener: socket.socket, pace: Pace) -> socket.
             if watched.answers(connection):
                 return connection
             connection.close()
-            _say("remit: another process than the server connected to its bootstrap, and was refused")
+            _say("remit: a process other than the server connected to its bootstrap, and was refused")
         if watched.process.poll() is not None:
             return None
     return None

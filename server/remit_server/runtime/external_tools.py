@@ -156,7 +156,7 @@ class ExternalTools(Mapping[str, AnyTool]):
             if row is None:
                 problems.append(name)
             elif name in rows or name in _TAKEN or name in ALIASES or name == SELECT_INTENT:
-                problems.append(f"`{name}` is the name of another tool; a server's or a plugin's is left out")
+                problems.append(f"`{name}` is the name of another tool; the tool of the server or plugin is left out")
             else:
                 rows[name] = row
         self.problems, self.own = tuple(problems), tuple(rows.values())

@@ -212,7 +212,7 @@ def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None
     single = ("json", "attach", "dry_run", "quiet", "mode")
     if given := [f"`--{each.replace('_', '-')}`" for each in single if getattr(arguments, each)]:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
-        raise WrongUsage(what, f"{' and '.join(given)} can only go with one", fix)
+        raise WrongUsage(what, f"{' and '.join(given)} can only be used with a prompt", fix)
     return chat_here(lambda: _read_settings(arguments), session, arguments.approve)
 
 

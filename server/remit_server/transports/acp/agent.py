@@ -228,7 +228,7 @@ class Agent:
         if asked.mcp_servers:
             session.untold = (
                 f"⚠ Remit starts no MCP servers that an editor names: {len(asked.mcp_servers)} were not started. "
-                "`remit mcp add` keeps those that you want, once you have looked at their tools.\n\n"
+                "Add those that you want with `remit mcp add`, once you have looked at their tools.\n\n"
             )
         self._open[session.id] = session
         self._access.session = session.id
