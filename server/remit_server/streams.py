@@ -73,7 +73,7 @@ def claim() -> tuple[int, int]:
         from remit_server.errors import SetupError
 
         fix = "start it with pipes for standard input and output"
-        raise SetupError("no client is connected", f"{' and '.join(gone)} was closed when it started", fix)
+        raise SetupError("no client is connected", f"{' and '.join(gone)} was closed when Remit started", fix)
     in_fd, out_fd = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -67,7 +67,7 @@ def test_an_export_replaces_nothing_but_a_file(remit: CommandLine, tmp_path: Pat
     for out in (pipe, link):
         done = remit("audit", "export", "--out", str(out))
         assert (done.code, done.out) == (FAILED, "")
-        assert done.err.startswith(f"remit: cannot write `{out}`\n  why: it is no plain file")
+        assert done.err.startswith(f"remit: cannot write `{out}`\n  why: it is not a plain file")
     assert (pipe.is_fifo(), link.is_symlink(), target.read_text()) == (True, True, "mine")
 
 

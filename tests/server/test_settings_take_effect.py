@@ -114,8 +114,8 @@ async def test_a_variable_that_is_none_is_said_aloud(make_bench: Any, tmp_path: 
     bench: Bench = await make_bench({"text": "hello"}, unknown=found)
     await bench.ask("hello")
     assert [warning.message for warning in bench.of("warning")] == [
-        "the environment sets `REMIT_MODEX`, which is no setting and has no effect; did you mean `REMIT_MODE`",
-        "the environment sets `REMIT_ZZZ`, which is no setting and has no effect",
+        "the environment sets `REMIT_MODEX`, which is not a setting and has no effect; did you mean `REMIT_MODE`",
+        "the environment sets `REMIT_ZZZ`, which is not a setting and has no effect",
     ]
 
 
@@ -398,7 +398,7 @@ def test_an_option_of_an_editor_changes_the_client_or_is_said_aloud(name: str) -
     assert client({name: value}).complaints == ()
     assert replace(client({name: wrong}), complaints=()) == client({})
     (complaint,) = client({name: wrong}).complaints
-    assert complaint.startswith(f"initializationOptions.remit.{name} was ignored: it is ")
+    assert complaint.startswith(f"initializationOptions.remit.{name} was ignored: it has to be ")
     assert (
         client({f"{name}s": value}).complaints[0].startswith(f"initializationOptions.remit has no `{name}s`; it has ")
     )

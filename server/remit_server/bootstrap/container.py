@@ -118,7 +118,7 @@ def is_rootless(program: str) -> bool:
     asked, answer = _ROOTLESS[program]
     told = _act([program, "info", "--format", asked])
     if told.returncode != 0:
-        raise CannotStart(_last_line(told.stderr), f"see that `{program} info` works for this user")
+        raise CannotStart(_last_line(told.stderr), f"make sure that `{program} info` works for this user")
     return answer in told.stdout
 
 
@@ -162,4 +162,4 @@ def _act(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("Error: ") if lines else "it did not say why"
+    return lines[-1].removeprefix("Error: ") if lines else "it gave no reason"

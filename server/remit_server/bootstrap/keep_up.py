@@ -85,7 +85,8 @@ def bootstrap(command: Sequence[str], workspace: Workspace | None = None, pace: 
     except CannotStart as error:
         _say(f"error: the server cannot run in a container\nwhy: {error.why}\nfix: {error.fix}")
     except OSError as error:
-        _say(f"error: the server cannot be started\nwhy: {error}\nfix: see what is missing: `remit bootstrap --check`")
+        fix = "run `remit bootstrap --check` to see what is missing"
+        _say(f"error: the server cannot be started\nwhy: {error}\nfix: {fix}")
     return FAILED
 
 
@@ -175,7 +176,7 @@ def _connected(watched: Watched, listener: socket.socket, pace: Pace) -> socket.
             if watched.answers(connection):
                 return connection
             connection.close()
-            _say("remit: another process than the server connected to its bootstrap, and was refused")
+            _say("remit: a process other than the server connected to its bootstrap, and was refused")
         if watched.process.poll() is not None:
             return None
     return None

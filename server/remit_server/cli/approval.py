@@ -34,7 +34,7 @@ def agrees(question: str, otherwise: str = "nothing was done", option: str = "--
     """Returns whether the person says yes. Raises SetupError if nobody can be asked: it says `otherwise`, and names the
     `option` that says yes beforehand."""
     if not can_ask():
-        raise SetupError(otherwise, "nobody could be asked", f"say `{option}`")
+        raise SetupError(otherwise, "nobody could be asked", f"add `{option}`")
     sys.stdout.write(f"{question} [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in YES
@@ -112,7 +112,7 @@ def settle_trust(root: Path) -> None:
     if not there or read_trust(root) is not None:
         return
     new = arrived(root)
-    has = "has, since you trusted it," if new else "has"
+    has = "now also has, since you trusted it," if new else "has"
     say(f"{visible(str(root), 'show')} {has} {', '.join(f'`{name}`' for name in new or there)}.")
     say("This changes what the model is told, and how it writes. You still decide what is allowed.")
     try:

@@ -174,7 +174,7 @@ def _draw_own(event: AgentEvent) -> Iterable[str]:
     match event:
         case RunStarted():
             where = f" · sent to {event.sent_to}" if event.sent_to else ""
-            again = " · begun again: its worker was gone" if event.resumed else ""
+            again = " · started again: its worker was gone" if event.resumed else ""
             told = f"model {event.model}{where} · workspace {event.workspace}{again}"
             yield style_text(visible_again(told, "show"), "dim")
         case IntentSelected():

@@ -107,7 +107,7 @@ COMMANDS: dict[str, Row] = {
     "skill": Row(skill, "list your skills and this project's"),
     "stdio": Row(stdio, "run turns for scripts, as JSON lines on stdin and stdout"),
     "submit": Row(submit, "send a request to the workers of a queue"),
-    "tools": Row(tools, "list the tools that there are, your own among them"),
+    "tools": Row(tools, "list all tools, including your own"),
     "watch": Row(watch, "follow a turn of a queue, and answer its questions"),
     "worker": Row(worker, "run the turns that come over a queue (NATS)"),
 }

@@ -53,7 +53,7 @@ def add_following_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         default=PATIENCE_S,
         metavar="S",
-        help=f"give up where nothing comes for so many seconds ({PATIENCE_S})",
+        help=f"give up when nothing comes for this many seconds ({PATIENCE_S})",
     )
 
 
@@ -74,9 +74,9 @@ def read_queue(arguments: argparse.Namespace) -> tuple[Address, Names]:
             why = "its address holds a password or a token, which everybody on this machine could read"
             raise WrongUsage(what, why, f"set {USER} and {PASSWORD}, {TOKEN}, or {CREDENTIALS}")
     if not named:
-        raise WrongUsage(what, f"`{url}` is no address of a broker", "give one such as nats://127.0.0.1:4222")
+        raise WrongUsage(what, f"`{url}` is not the address of a broker", "give one such as nats://127.0.0.1:4222")
     if NAME.fullmatch(arguments.name) is None:
-        why = f"`{arguments.name}` is no name of a queue"
+        why = f"`{arguments.name}` is not a valid name of a queue"
         raise WrongUsage(what, why, "use lower-case letters, digits, `-` and `_`")
     file = os.environ.get(CREDENTIALS)
     address = Address(

@@ -60,7 +60,7 @@ class ClientMessage(Wire):
         named = [name for name in type(self).model_fields if name != "id" and getattr(self, name) is not None]
         if len(named) != 1:
             every = ", ".join(f"`{name}`" for name in type(self).model_fields if name != "id")
-            raise ValueError(f"a message has one of {every}; this one has {len(named)}")
+            raise ValueError(f"a message needs exactly one of {every}; this one has {len(named)}")
         return self
 
 

@@ -114,7 +114,7 @@ class ExtensionHost:
 
     def _answer(self, names: Sequence[str], facts: Facts) -> Json:
         if self._process is not None and not self._process.sound:
-            self._failed("it ended by itself, or sent something unasked")
+            self._failed("it ended by itself, or sent something that nobody asked for")
         process = self._process or self._restart()
         if process is None:
             raise self._refusal()
@@ -122,12 +122,12 @@ class ExtensionHost:
             return process.ask({"rules": list(names), "action": facts}, self._call_s)
         except QuestionTooLong:
             raise ExtensionError(
-                _NOT_ASKED, "the action is too long to be handed over", "shorten the command"
+                _NOT_ASKED, "the action is too long for the rules to judge", "shorten the command"
             ) from None
         except ProcessFailed as failed:
             self._failed(str(failed))
             rules, fix = ", ".join(f"`{name}`" for name in names), "see what the rule does; the process is restarted"
-            why = f"while {rules} looked at this: {failed}, {self._call_s * 1000:.0f} ms being the limit"
+            why = f"while {rules} judged this action: {failed} (limit: {self._call_s * 1000:.0f} ms)"
             raise ExtensionError("your extension rules gave no answer", why, fix) from failed
 
     def _restart(self) -> RuleProcess | None:
@@ -153,7 +153,7 @@ class ExtensionHost:
             warm_up: dict[str, Json] = {"rules": [rule.name for rule in self._rules], "action": facts_of(_WARM_UP)}
             self._process.ask(warm_up, _LOAD_S)
         except ProcessFailed as failed:
-            self._failed(f"in the call that warms it up {failed}")
+            self._failed(f"in its warm-up call: {failed}")
 
     def _start_process(self) -> RuleProcess | None:
         """Returns a process in the first sandbox that starts it. If no sandbox does, notes why and returns None."""

@@ -96,7 +96,7 @@ class RuleProcess:
             raise ProcessFailed("what it sent is not an answer") from None
         answer = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
         if answer.keys() != {"id", "answer"} or answer["id"] != name:
-            raise ProcessFailed("it sent an answer to no question")
+            raise ProcessFailed("it sent an answer without a question")
         return answer["answer"]
 
     def _read(self, count: int, deadline: float) -> bytes:

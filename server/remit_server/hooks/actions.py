@@ -98,7 +98,7 @@ def _unheard(row: ToolRow, arguments: Mapping[str, JsonValue]) -> Iterator[str]:
         return
     for name, value in arguments.items():
         if name not in row.names and name not in BESIDE and _has_text(value):
-            yield f"nothing is known of its argument `{visible(name[:40], 'show')}`"
+            yield f"Remit does not know its argument `{visible(name[:40], 'show')}`"
 
 
 def _has_text(value: JsonValue) -> bool:
@@ -114,7 +114,7 @@ def _note(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Pl
 
 def _foreign(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[Action]:
     command = _command(tool, row, arguments)
-    why = "it is no command line of a shell that is read here"
+    why = "Remit cannot read this shell's language"
     yield replace(place.action("process.exec", tool), command=command_words(command), script=command, doubts=(why,))
 
 
@@ -184,7 +184,7 @@ def _read_paths(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], pla
     narrows a search, because it may name exactly one file."""
     named = list(_texts(arguments, row.text))
     if (not named and row.kind in {"read", "view"}) or len(named) > MOST_PATHS:
-        raise _unusable(tool, f"it names no path, or over {MOST_PATHS}")
+        raise _unusable(tool, f"it names no path, or more than {MOST_PATHS} paths")
     for path in named or ["."]:
         yield place.relative(path)
         for pattern in _texts(arguments, row.narrows):
@@ -194,14 +194,14 @@ def _read_paths(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], pla
 def _command(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue]) -> str:
     command = _text(tool, row, arguments)
     if "\0" in command or not command.strip() or len(command) > MOST_COMMAND:
-        raise _unusable(tool, f"its command is empty, holds NUL, or is over {MOST_COMMAND} characters")
+        raise _unusable(tool, f"its command is empty, contains NUL, or has more than {MOST_COMMAND} characters")
     return command
 
 
 def _text(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue]) -> str:
     found = _first(arguments, row.text)
     if found is None:
-        raise _unusable(tool, f"it has no text called {' or '.join(f'`{name}`' for name in row.text)}")
+        raise _unusable(tool, f"it has no text argument called {' or '.join(f'`{name}`' for name in row.text)}")
     return found
 
 

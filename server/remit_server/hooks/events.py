@@ -127,7 +127,7 @@ def parse_event(agent: Agent, data: bytes, named: str | None = None) -> HookEven
     form = _read_form(data)
     event = form.event or named
     if event is None or (row := agent.events.get(event)) is None:
-        raise _no_event(agent, f"`{(event or '')[:60]}` is no event of {agent.title} that is known here")
+        raise _no_event(agent, f"Remit does not know the event `{(event or '')[:60]}` of {agent.title}")
     where = Where(form.session or "unnamed", form.turn or "", form.cwd or "", tuple(form.roots or ()))
     match row.kind:
         case "other":
@@ -143,9 +143,9 @@ def parse_event(agent: Agent, data: bytes, named: str | None = None) -> HookEven
 def _read_form(data: bytes) -> HookForm:
     what = "the event cannot be read"
     if len(data) > MOST_BYTES:
-        raise NoEvent(what, f"it is over {MOST_BYTES} bytes", "do less in one call")
+        raise NoEvent(what, f"it has more than {MOST_BYTES} bytes", "do less in one call")
     if has_too_many_values(data, MOST_VALUES):
-        raise NoEvent(what, f"it holds over {MOST_VALUES} values", "do less in one call")
+        raise NoEvent(what, f"it holds more than {MOST_VALUES} values", "do less in one call")
     try:
         value: object = json.loads(data, parse_constant=_no_constant)
         return HookForm.model_validate(value)
@@ -158,7 +158,7 @@ def _read_form(data: bytes) -> HookForm:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _tool_event(agent: Agent, form: HookForm, event: str, where: Where, data: bytes) -> HookEvent:
@@ -195,7 +195,7 @@ def _arguments(
     if given is None:
         return {}
     if not isinstance(given, dict):
-        raise _no_event(agent, "the arguments of the call are no object")
+        raise _no_event(agent, "the arguments of the call are not an object")
     return _AN_OBJECT.validate_python(given)
 
 

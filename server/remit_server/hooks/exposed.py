@@ -83,14 +83,14 @@ class Exposure:
         commands = [part.command for part in (*parts.actions, *parts.shadows) if part.command]
         for path in read_script(action.script).writes:
             if in_scratch(path):
-                yield f"it writes `{path[:60]}`, outside of the workspace"
+                yield f"it writes `{path[:60]}`, outside the workspace"
         for command in commands:
             if command[0] in _GO_ELSEWHERE and self._leads_out(command[1:], action.cwd or "."):
-                yield "it goes to a folder outside of the workspace"
+                yield "it goes to a folder outside the workspace"
             if any(command[: len(words)] == words for words in _TELL_SECRETS):
-                yield "it tells settings, in which secrets may be"
+                yield "it prints settings, which may contain secrets"
             if _prints_environment(command):
-                yield "it shows the environment, in which secrets may be"
+                yield "it shows the environment, which may contain secrets"
             yield from self._of_command(command, action.cwd or ".")
 
     def _leads_out(self, words: Sequence[str], cwd: str) -> bool:
@@ -100,7 +100,7 @@ class Exposure:
     def _of_command(self, command: tuple[str, ...], cwd: str) -> Iterator[str]:
         program, *words = command
         if program in _RUN_FOR_EACH or any("files0-from" in word for word in words):
-            yield "it opens what its input names, and nothing keeps that in the workspace"
+            yield "it opens the files that its input names, which may be outside the workspace"
         if not _EXECS.isdisjoint(words):
             yield from self._below(".")
         if program in NAMES_ONLY:
@@ -152,12 +152,12 @@ class Exposure:
     def _below(self, folder: str) -> Iterator[str]:
         unread = self.unread()
         if unread is None:
-            yield "it cannot be told whether it reads what policy keeps unread"
+            yield "Remit cannot tell whether it reads what policy keeps unread"
             return
         prefix = "" if folder == "." else f"{folder.rstrip('/')}/"
         found = next((path for path in unread if path.startswith(prefix) or path == folder), None)
         if found is not None:
-            yield f"it may read `{found[:80]}`, which policy keeps unread: name the files that it is to read"
+            yield f"it may read `{found[:80]}`, which policy keeps unread: name the files to read"
 
 
 def _prints_environment(command: tuple[str, ...]) -> bool:

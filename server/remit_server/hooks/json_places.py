@@ -48,7 +48,7 @@ def read_places(text: str) -> Node:
     try:
         node, end = _value(text, _skip(text, 0), 0)
     except (IndexError, ValueError) as error:
-        raise NoPlace(f"it is no JSON: {error}") from None
+        raise NoPlace(f"it is not JSON: {error}") from None
     if _skip(text, end) != len(text):
         raise NoPlace("something follows its value")
     return node
@@ -128,9 +128,9 @@ def _container(text: str, at: int, depth: int) -> tuple[Node, int]:
         if text[at] == ",":
             at = _skip(text, at + 1)
             if text[at] == closing:
-                raise ValueError(f"a comma is left over at {at}")
+                raise ValueError(f"there is an extra comma at {at}")
         elif text[at] != closing:
             raise ValueError(f"there is no `,` at {at}")
     if len(set(keys)) < len(keys):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return Node(start, at + 1, None, tuple(items), tuple(keys) if closing == "}" else None, tuple(starts)), at + 1

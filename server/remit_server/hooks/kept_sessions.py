@@ -102,7 +102,7 @@ def _of_workspace(root: str) -> str:
 
 def _read(place: Path) -> str:
     if not place.is_file() or place.stat().st_size > MOST_BYTES:
-        raise ValueError("it is no small file")
+        raise ValueError("it is not a file, or it is too large")
     return place.read_text("utf-8")
 
 
@@ -117,7 +117,7 @@ def _parse(session: str, text: str) -> KeptSession:
         return KeptSession(session)
     value: object = json.loads(text)
     if not isinstance(value, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not an object")
     given = cast("dict[str, Any]", value)
     active = None if given.get("intent") is None else Intent(given["intent"])
     return KeptSession(session, str(given.get("root", "")), IntentState(active, given.get("work_item")))
@@ -125,4 +125,4 @@ def _parse(session: str, text: str) -> KeptSession:
 
 def _unusable(place: Path, error: Exception) -> SetupError:
     why = (getattr(error, "strerror", None) or str(error)).lower()
-    return SetupError(f"what is kept of the session in `{place}` cannot be used", why, "remove the file")
+    return SetupError(f"the saved session in `{place}` cannot be used", why, "remove the file")

@@ -177,17 +177,17 @@ class SettingsFile:
     def _added(self, text: str, event: str, entry: str) -> str:
         root = read_places(text)
         if root.keys is None:
-            raise NoPlace("it is no object")
+            raise NoPlace("it is not an object")
         hooks = root.member("hooks")
         if hooks is None:
             return self._added(with_item(text, root, "{}", "hooks"), event, entry)
         if hooks.keys is None:
-            raise NoPlace("its `hooks` is no object")
+            raise NoPlace("its `hooks` is not an object")
         entries = hooks.member(event)
         if entries is None:
             return self._added(with_item(text, hooks, "[]", event), event, entry)
         if entries.items is None or entries.keys is not None:
-            raise NoPlace(f"its `{event}` is no list")
+            raise NoPlace(f"its `{event}` is not a list")
         return with_item(text, entries, entry)
 
 

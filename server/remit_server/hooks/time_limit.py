@@ -30,7 +30,7 @@ class time_limit:  # noqa: N801  it reads as a statement
 
     def _raise(self, number: int, frame: FrameType | None) -> None:
         del number, frame
-        why = f"that took {self._seconds} s"
+        why = f"it took more than {self._seconds} s"
         raise SetupError(
             "the call could not be judged", why, "see `remit doctor`; a policy or a workspace may be too large"
         )

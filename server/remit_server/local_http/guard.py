@@ -46,7 +46,7 @@ class Door:
         headers = _headers(scope["headers"])
         hosts = headers.get("host", ())
         if len(hosts) != 1 or hosts[0] not in self.hosts:
-            return Refusal(403, "it is for another host", f"use http://{min(self.hosts)}")
+            return Refusal(403, "it names another host", f"use http://{min(self.hosts)}")
         foreign = any(origin.removeprefix("http://") not in self.hosts for origin in headers.get("origin", ()))
         if foreign or any(site not in {"same-origin", "none"} for site in headers.get("sec-fetch-site", ())):
             return Refusal(403, "a page of another site sent it", "use Remit's own page, or a program")
@@ -54,7 +54,7 @@ class Door:
         if shows or self._has_token(scope, headers):
             return None
         fix = "send `Authorization: Bearer TOKEN`; the server said where the token is when it started"
-        return Refusal(401, "it has not the token", fix)
+        return Refusal(401, "it does not have the token", fix)
 
     def _has_token(self, scope: Scope, headers: Mapping[str, tuple[str, ...]]) -> bool:
         given = headers.get("authorization", ())
@@ -94,5 +94,5 @@ class Guard:
 
 def answer_refusal(refused: Refusal) -> JSONResponse:
     """Returns the response of a refusal."""
-    error = refuse_request("this request was not used", refused.why, refused.fix)
+    error = refuse_request("this request was refused", refused.why, refused.fix)
     return JSONResponse({"error": error.model_dump(mode="json")}, refused.status)

@@ -82,7 +82,7 @@ def listen(port: int) -> socket.socket:
         listening.listen(128)  # clients that read the address may connect at once
     except (OSError, OverflowError) as error:
         listening.close()
-        fix = "give another one by `--port`, or 0 for any that is free"
+        fix = "choose another port with `--port`, or 0 for any free port"
         why = os_reason(error) if isinstance(error, OSError) else "there is no such port"
         raise SetupError(f"cannot listen on port {port}", why, fix) from error
     return listening

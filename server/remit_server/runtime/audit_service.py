@@ -42,9 +42,9 @@ class Proven:
     def sentence(self, *, good: bool) -> str:
         """Returns this as a sentence, for a log that is `good` or not."""
         if not self.until and not good:
-            return "proven: nothing, for the log is not as it was signed"
+            return "proven: nothing, because the log is not as it was signed"
         if not self.until:
-            return "proven: nothing, for no checkpoint and no signed head vouches for a record"
+            return "proven: nothing, because no checkpoint or signed head vouches for any record"
         away = f"; up to record {self.elsewhere} by checkpoints elsewhere too" if self.elsewhere else ""
         moment = f" ({self.time})" if self.time else ""
         return f"proven: up to record {self.until}{moment}, as signed on this machine{away}"
@@ -216,7 +216,7 @@ def export(database: Path, wanted: AuditFilter) -> Iterator[bytes]:
 def export_to(file: Path, database: Path, wanted: AuditFilter) -> int:
     """Export into a file (0600), whole or not at all; returns the number of records. Raises SetupError."""
     if os.path.lexists(file) and (file.is_symlink() or not file.is_file()):
-        why = "it is a folder" if file.is_dir() else "it is no plain file, and would be replaced by one"
+        why = "it is a folder" if file.is_dir() else "it is not a plain file, and would be replaced by one"
         raise SetupError(f"cannot write `{file}`", why, "name a file; without `--out` it goes to standard output")
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:

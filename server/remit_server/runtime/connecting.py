@@ -110,7 +110,7 @@ def _read(path: Path) -> str:
 
 
 def _not_kept(file: Path, why: str, fix: str) -> SetupError:
-    return SetupError("the setting was not kept", f"{file}: {why}", fix)
+    return SetupError("the setting was not saved", f"{file}: {why}", fix)
 
 
 _MODEL = ("model", "name")
@@ -150,7 +150,7 @@ def whole(reference: str) -> str:
     """Returns a reference that names a model. Raises SetupError for one that only names a service."""
     if reference.endswith(":"):
         fix = f"add its name, as in `{reference}NAME`; the service's own pages list them"
-        raise SetupError("no model was connected", f"`{reference}` names a service, and no model of it", fix)
+        raise SetupError("no model was connected", f"`{reference}` names a service, but no model", fix)
     return reference
 
 
@@ -160,9 +160,9 @@ def describe_connected(connected: Connected) -> str:
     held = f" ({report.device}; one step took {report.step_s:.1f} s)" if report.calls else ""
     lines = [f"`{report.reference}` works{held}.", where_messages_go(connected.sent_to)]
     if connected.file is not None:
-        lines.append(f"It is your model from now on, kept in `{connected.file}`.")
+        lines.append(f"It is your model from now on, saved in `{connected.file}`.")
     if connected.before is not None:
-        lines.append(f"But {connected.before} names another one, which counts before it: remove that to use this one.")
+        lines.append(f"But {connected.before} names another one, which is used instead: remove that to use this one.")
     return " ".join(lines)
 
 

@@ -143,12 +143,12 @@ class ExternalTools(Mapping[str, AnyTool]):
             if isinstance(each, Declared):
                 if each.name in declared:
                     other = declared[each.name].path
-                    problems.append(f"`{each.path}` and `{other}` are both called `{each.name}`; the second one counts")
+                    problems.append(f"`{each.path}` and `{other}` are both called `{each.name}`; `{other}` is used")
                 declared.setdefault(each.name, each)
         there = {each.name for each in wanted} | declared.keys()
         lost = [name for name, each in form.tools.items() if each.enabled and name not in there and each.path is None]
         problems += [
-            f"tools.yaml describes `{name}`, but no program says that it is it; name its `path`" for name in lost
+            f"tools.yaml describes `{name}`, but no program reports this name; add its `path`" for name in lost
         ]
         self.declared = tuple(declared.values())
         rows = {name: row_of(each) for name, each in declared.items()}
@@ -156,7 +156,7 @@ class ExternalTools(Mapping[str, AnyTool]):
             if row is None:
                 problems.append(name)
             elif name in rows or name in _TAKEN or name in ALIASES or name == SELECT_INTENT:
-                problems.append(f"`{name}` is the name of another tool; a server's or a plugin's is left out")
+                problems.append(f"`{name}` is the name of another tool; the tool of the server or plugin is left out")
             else:
                 rows[name] = row
         self.problems, self.own = tuple(problems), tuple(rows.values())
@@ -198,8 +198,8 @@ class ExternalTools(Mapping[str, AnyTool]):
         try:
             if not await asyncio.to_thread(os.access, wanted.path, os.X_OK):
                 raise unusable(
-                    f"`{wanted.path}` is no program that can be run",
-                    "`chmod +x` it, correct its path, or keep it elsewhere if it is no tool",
+                    f"`{wanted.path}` is not a program that can be run",
+                    "`chmod +x` it, correct its path, or move it elsewhere if it is not a tool",
                 )
             whole = said.description is not None and said.parameters is not None
             printed = None if whole and wanted.name else await self._ask(wanted.path)

@@ -99,7 +99,7 @@ def left_out(names: Sequence[str]) -> str:
     """Returns the sentence that says which files of a folder do not count, and how to make them count."""
     whole = [f"`{name}`" for name in names if name != WORK_ITEMS_FILE]
     parts = [f"{', '.join(whole)} of this folder {'do' if len(whole) > 1 else 'does'} not count"] if whole else []
-    parts += [f"of `{WORK_ITEMS_FILE}` only the scopes count"] if WORK_ITEMS_FILE in names else []
+    parts += [f"only the scopes in `{WORK_ITEMS_FILE}` count"] if WORK_ITEMS_FILE in names else []
     return f"{'; '.join(parts)}: run `remit config trust` if you trust it"
 
 
@@ -125,7 +125,7 @@ def record_workspace(root: Path, state: Path) -> None:
         raise SetupError(
             f"cannot write to `{state}`",
             os_reason(error),
-            "make it writable, or name another folder by REMIT_STATE_DIR",
+            "make it writable, or name another folder with REMIT_STATE_DIR",
             code=ErrorCode.AUDIT_BROKEN,
         ) from error
 

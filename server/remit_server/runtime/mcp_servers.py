@@ -10,7 +10,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from remit_server.errors import SetupError
+from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.own_file_writer import rewrite
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.mcp.calls import ask_spec, read_answer, said_by
@@ -63,7 +63,9 @@ def keep_server(folder: Path, server: McpServer) -> Path:
     try:
         rewrite(file, lambda _: text)
     except OSError as error:
-        raise SetupError("the server was not kept", f"`{file}`: {error}", "make its folder writable") from error
+        raise SetupError(
+            "the server was not saved", f"`{file}`: {os_reason(error)}", "make its folder writable"
+        ) from error
     return file
 
 

@@ -69,7 +69,7 @@ async def _stirrings(places: Iterable[Path]) -> AsyncGenerator[None]:
                 yield
     except Exception:  # a system that has no watches left, a folder that is gone by now
         log.warning(
-            "the folders of Remit's own files cannot be watched; they are looked at now and then", exc_info=True
+            "the folders of Remit's own files cannot be watched; they are checked from time to time", exc_info=True
         )
         await asyncio.sleep(LOOK_ANYWAY_MS / 1000)
         yield

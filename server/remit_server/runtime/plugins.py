@@ -28,7 +28,7 @@ from remit_server.tools.plugins.record import (
     taken,
 )
 
-CHANGED = "its files differ from what you took"
+CHANGED = "its files differ from those you accepted"
 BY_THE_PERSON = "you disabled it"
 
 
@@ -132,9 +132,12 @@ def look_at(place: Path, life: Life) -> Found:
     name, manifest, record, files = place.name, None, None, None
     try:
         if not NAME.fullmatch(name):
-            raise unusable(f"`{place}` has no name of a plugin", "small letters, digits, `-` and `_`; rename it")
+            raise unusable(
+                f"the name of `{place}` is not a valid plugin name",
+                "rename it, with small letters, digits, `-` and `_`",
+            )
         if place.is_symlink() or (place / FILES).is_symlink():
-            raise unusable(f"`{place}` is a link, or its files are", "install it again")
+            raise unusable(f"`{place}` or its files are a link", "install it again")
         record = read_record(place / RECORD)
         files = read_files(place / FILES)
         changed = changed_files(record, files)
@@ -152,7 +155,7 @@ def look_at(place: Path, life: Life) -> Found:
     life = life.move(PluginState.REGISTERED)
     if changed:
         shown = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
-        fix = f"look at that with `remit plugin show {name}`, and take it with `remit plugin enable {name}`"
+        fix = f"look at the change with `remit plugin show {name}`, and accept it with `remit plugin enable {name}`"
         life = life.move(PluginState.DISABLED, f"{CHANGED}: {shown}; {fix}")
     elif not record.enabled:
         life = life.move(PluginState.DISABLED, record.reason or BY_THE_PERSON)
@@ -174,7 +177,7 @@ def keep(place: Path, record: Record) -> None:
         rewrite(place / RECORD, lambda _: text)
     except OSError as error:
         fix = "make its folder writable"
-        raise SetupError("the plugin was not kept", f"`{place / RECORD}`: {os_reason(error)}", fix) from error
+        raise SetupError("the plugin was not saved", f"`{place / RECORD}`: {os_reason(error)}", fix) from error
 
 
 def install(folder: Path, manifest: Manifest, files: Files, reads_only: Iterable[str]) -> Path:

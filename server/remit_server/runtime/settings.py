@@ -251,6 +251,6 @@ def unknown_variables(environment: Mapping[str, str]) -> tuple[str, ...]:
     for name in sorted(environment):
         if name.startswith("REMIT_") and name not in {*VARIABLES, *_OTHERS}:
             near = next(iter(get_close_matches(name, VARIABLES, n=1, cutoff=0.8)), None)
-            said = f"the environment sets `{name}`, which is no setting and has no effect"
+            said = f"the environment sets `{name}`, which is not a setting and has no effect"
             found.append(f"{said}; did you mean `{near}`" if near else said)
     return tuple(found)

@@ -79,7 +79,9 @@ class SkillFolders:
                 problems.append(f"{error.what}: {error.why}; {error.fix}")
                 continue
             if skill is not None and (other := found.setdefault(skill.name, skill)) is not skill:
-                problems.append(f"`{other.folder}` and `{place}` are both called `{skill.name}`; the first one counts")
+                problems.append(
+                    f"`{other.folder}` and `{place}` are both called `{skill.name}`; `{other.folder}` is used"
+                )
         return FoundSkills(tuple(found.values()), tuple(problems))
 
     def _places(self) -> Iterator[tuple[Origin, Path]]:
@@ -147,7 +149,7 @@ def _text_outside(place: Path, real: Path) -> str:
     try:
         data = read_below(real, (SKILL_FILE,))
     except OSError as error:
-        raise unusable(f"`{file}`: {os_reason(error)}", "make it a readable file, and no link") from error
+        raise unusable(f"`{file}`: {os_reason(error)}", "make it a readable file, not a link") from error
     if len(data) > MAX_BYTES:
         raise unusable(f"`{file}` is larger than {MAX_BYTES >> 20} MiB", "write less")
     return Text.decode(data, str(file)).content

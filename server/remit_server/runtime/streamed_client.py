@@ -60,7 +60,7 @@ class StreamAnswers:
 
 def read_message(data: bytes) -> ClientMessage | ErrorPayload:
     """Returns the message, or the error to send if it cannot be used."""
-    what = "this message was not used"
+    what = "this message was refused"
     if has_too_many_values(data):
         return refuse_request(what, "it holds too many values", "send less in one message")
     try:
@@ -124,7 +124,7 @@ class StreamedClient:
             await self._refuse(message.id, error.payload())
         except Exception:
             log.exception("a message could not be answered")
-            why, fix = "an error that was not expected; the log has the details", "report it with the log"
+            why, fix = "an unexpected error; the log has the details", "report it with the log"
             what = "this message was not answered"
             payload = ErrorPayload(code=ErrorCode.INTERNAL, message=f"{what}: {why}", what=what, why=why, fix=fix)
             await self._refuse(message.id, payload)

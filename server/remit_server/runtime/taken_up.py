@@ -38,7 +38,7 @@ class TakenUp:
 def find_end(taken: TakenUp, request: RunRequest, settings: Settings) -> Outcome | None:
     """Returns how a taken-up turn ends without running again, or None if it had only read and begins again."""
     if not taken.here:
-        return _interrupted("it was begun where this worker cannot see what was done")
+        return _interrupted("this worker cannot see what was done, because the turn began elsewhere")
     ended = _kept_end(request, settings)
     if ended is not None:
         return Outcome(ended.status, ended.final_output, ended.error, ended.reason)
@@ -46,7 +46,7 @@ def find_end(taken: TakenUp, request: RunRequest, settings: Settings) -> Outcome
     try:
         calls = [record.event for record in query_audit(settings.audit_database, wanted)]
     except AuditError as error:
-        return _interrupted(f"it is not known what it did: {error.why}")
+        return _interrupted(f"what it did is not known: {error.why}")
     acted = [each for each in calls if each.syscall_type not in {None, *READING} and each.policy_decision != "denied"]
     return _interrupted(f"it had begun `{acted[-1].tool_name}`") if acted else None
 

@@ -129,7 +129,11 @@ def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) 
         said = f"{answer.get('decision', 'refused')} by {answer.get('by', '-')}, scope {answer.get('scope', '-')}"
         yield f"  approval  {said} ({answer['approval_id']})"
     if (asked := asked_by_agent(call)) is not None:
-        said = "its person said yes there: it ran after that" if asked.allowed else "no end of it came: no, or not yet"
+        said = (
+            "its person said yes there, then it ran"
+            if asked.allowed
+            else "the agent reported no end: the answer was no, or it is still open"
+        )
         yield f"  asked     by {asked.agent}, {said}"
     if (review := linked_call(call, "review")) is not None:
         yield f"  collected nothing was written; call {review} is the review of it"
@@ -184,7 +188,7 @@ def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
 
 def _no_outcome(call: CallRecords) -> str:
     if ELSEWHERE in call.announced.event.metadata:
-        return "not recorded: the agent has told of none"
+        return "not recorded: the agent reported none"
     return "not recorded: it is running, or its process died"
 
 
@@ -222,6 +226,6 @@ def linked_call(call: CallRecords, name: str) -> str | None:
 
 def _describe(now: Now, style: Style) -> str:
     if now.decision is None:
-        return f"cannot be said: {now.cannot}"
+        return f"not known: {now.cannot}"
     word = f"{now.decision.verdict.word} by {deciding_rules(now.decision)}"
     return f"{style('DIFFERENT', 'red')}: {word}" if now.differs else f"the same: {word}"

@@ -105,7 +105,7 @@ class TurnStreams:
         """Returns a turn that was begun here. Raises RemitError if nothing of it is kept."""
         known = self._turns.get((session_id, turn_id))
         if known is None:
-            why = f"turn `{turn_id}` of session `{session_id}` was not begun here, or its events are no longer kept"
+            why = f"turn `{turn_id}` of session `{session_id}` did not begin here, or its events are no longer kept"
             raise RemitError("there is nothing to resume", why, "read the session: `remit session show`")
         return known
 

@@ -104,7 +104,7 @@ def test_a_rule_that_takes_too_long_denies_and_the_next_call_is_answered(running
         decision = about(policy, path)
         assert decision.verdict is Verdict.DENY
         assert decision.deciding.code == "extension_failed"
-        assert "`extension.rule` looked at this: it took too long, 500 ms being the limit" in decision.deciding.message
+        assert "`extension.rule` judged this action: it took too long (limit: 500 ms)" in decision.deciding.message
         host._failures = Failures()
     until(lambda: about(policy, "fine").allowed)
 
@@ -127,7 +127,7 @@ HOSTILE = {
     ),
     "answers another question": (
         '[os.write(fd, struct.pack(\'>I\', len(a)) + a) for a in [b\'{"id":"1","answer":[]}\'] for fd in fds]',
-        "it sent an answer to no question",
+        "it sent an answer without a question",
     ),
 }
 BODY = """

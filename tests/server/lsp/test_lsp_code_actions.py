@@ -175,7 +175,7 @@ async def test_LSP_10_a_problem_can_be_fixed_and_explained_a_selection_all_the_r
     assert [each["arguments"][0] for each in commands[2:]] == [
         "explain lines 2-3 of src/cart.py",
         "refactor lines 2-3 of src/cart.py: make it simpler, and keep everything that it does",
-        "write the documentation of lines 2-3 of src/cart.py, in the form that the file has it elsewhere",
+        "write the documentation of lines 2-3 of src/cart.py, in the form that the rest of the file uses",
         "write tests for lines 2-3 of src/cart.py, beside the tests that there are",
     ]
 

@@ -77,7 +77,7 @@ async def test_LSP_15_what_may_not_come_from_an_editor_is_said_once(start_real, 
         "the editor's setting `remit.serverPath` does not count",
     ]
     assert "can come from a workspace; set it in your own `config.yaml`, or as REMIT_MODEL" in said[0]
-    assert "an editor can only make it stricter, and `25` counts" in said[4]
+    assert "an editor can only make it stricter, so `25` counts" in said[4]
     await here.change({**here.given, "limits": {"max_steps": 24}})
     assert here.messages()[len(said) :] == [
         "The configuration changed; from the next turn on, these apply: `limits.max_steps`, `limits.turn_timeout_s`"

@@ -146,7 +146,7 @@ async def test_another_text_than_the_late_edit_makes_is_said_to_be_one(editor):
     await not_known(editor)
     editor.type(BEFORE + "# typed\n")
     assert editor.told == [
-        f"`{PATH}`: its buffer changed to something else than the edit: check whether the edit is in it"
+        f"`{PATH}`: its buffer changed to something other than the edit's result: check whether it contains the edit"
     ]
 
 
@@ -262,7 +262,7 @@ async def test_a_client_that_only_says_applied(start):
     client.open("cart.py", "total\n")
     answer_edits(client, really=False)
     _, answer = client.run("edit cart.py")
-    said = "outcome_unknown: the editor said that it applied the edit, and its new text has not arrived yet"
+    said = "outcome_unknown: the editor said that it applied the edit, but its new text has not arrived yet"
     assert (await answer)["result"]["final_output"] == said
     assert len(client.asked) == 1
 

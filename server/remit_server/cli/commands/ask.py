@@ -212,7 +212,7 @@ def _chat(arguments: argparse.Namespace, settings: Settings, session: str | None
     single = ("json", "attach", "dry_run", "quiet", "mode")
     if given := [f"`--{each.replace('_', '-')}`" for each in single if getattr(arguments, each)]:
         what, fix = "there is no prompt", 'say what to do, such as `remit "add a test for fetch"`'
-        raise WrongUsage(what, f"{' and '.join(given)} can only go with one", fix)
+        raise WrongUsage(what, f"{' and '.join(given)} can only be used with a prompt", fix)
     return chat_here(lambda: _read_settings(arguments), session, arguments.approve)
 
 
@@ -278,8 +278,8 @@ async def run_request(settings: Settings, request: RunRequest, asker: Asker, tak
         result = await runtime.run(request, take, asker)
         for each in runtime.status(request.session_id).processes:
             if each.running:
-                why = "the command that started it ends here; a chat (`remit`) keeps it"
-                sys.stderr.write(f"remit: `{visible(each.command, 'show')}` ({each.process}) is ended: {why}\n")
+                why = "the command that started it has ended; a chat (`remit`) keeps it running"
+                sys.stderr.write(f"remit: `{visible(each.command, 'show')}` ({each.process}) was stopped: {why}\n")
         return result
     finally:
         await runtime.close()

@@ -159,7 +159,7 @@ def _why(arguments: argparse.Namespace, settings: Settings) -> int:
     for line in tell_call(call, now, style_text):
         say(line)
     if not log.good:
-        say(f"{style_text('✗', 'red')} the log that says so was changed: {visible_again(log.message, 'show')}")
+        say(f"{style_text('✗', 'red')} the log that this comes from was changed: {visible_again(log.message, 'show')}")
     return DONE
 
 
@@ -168,7 +168,7 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     logs: Sequence[Path] = [arguments.database] if arguments.database else own
     code = DONE
     if not arguments.json and logs not in ([arguments.database], [settings.audit_database]):
-        say("this folder has no audit log yet; these are those of other folders:")
+        say("this folder has no audit log yet; these are the logs of other folders:")
     for database in logs:
         code = max(
             code,

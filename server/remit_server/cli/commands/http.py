@@ -13,7 +13,7 @@ PORT = 8765
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     add_serving_arguments(parser)
-    parser.add_argument("--port", type=int, default=PORT, help=f"where to listen; 0 for any that is free ({PORT})")
+    parser.add_argument("--port", type=int, default=PORT, help=f"where to listen; 0 for any free port ({PORT})")
 
 
 def run(arguments: argparse.Namespace) -> int:

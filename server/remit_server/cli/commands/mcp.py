@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _SERVERS.add_arguments(parser)
     parser.add_argument("--workspace", type=Path, default=HERE, help="the folder to work in (default: the current one)")
     parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine, not on stdin and stdout")
-    parser.add_argument("--port", type=int, default=PORT, help=f"with `--http`, where; 0 for any that is free ({PORT})")
+    parser.add_argument("--port", type=int, default=PORT, help=f"the port for `--http`; 0 for any free port ({PORT})")
     parser.add_argument(
         "--approve", choices=("ask", "never"), default="ask", help="`never`: deny without asking (default: `ask`)"
     )

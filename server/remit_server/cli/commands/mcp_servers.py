@@ -50,9 +50,9 @@ def _declare_add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE", help="sent with each request")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable of its own")
     parser.add_argument("--host", action="append", default=[], metavar="HOST", help="a host that it reaches")
-    parser.add_argument("--read", action="append", default=[], metavar="PATH", help="what it may read besides")
+    parser.add_argument("--read", action="append", default=[], metavar="PATH", help="what else it may read")
     parser.add_argument("--reads-only", action="append", default=[], metavar="TOOL", help="a tool that changes nothing")
-    parser.add_argument("--only", action="append", default=[], metavar="TOOL", help="this tool, and no other one")
+    parser.add_argument("--only", action="append", default=[], metavar="TOOL", help="only this tool")
     parser.add_argument("--timeout", type=int, default=60, metavar="SECONDS", help="of one call (default: 60)")
     parser.add_argument("--from", dest="source", type=Path, metavar="FILE", help="take it from an `.mcp.json`")
     parser.add_argument("--yes", action="store_true", help="add it without asking")
@@ -63,12 +63,12 @@ def _add(arguments: argparse.Namespace) -> int:
     """Shows how a server would be started, and then its tools; adds the server after a yes to each."""
     alias: str = arguments.alias
     if not ALIAS.fullmatch(alias):
-        fix = "use small letters, digits, `-` and `_`, 32 at most, a letter first"
-        raise WrongUsage(_WHAT, f"`{alias[:100]}` is no name", fix)
+        fix = "start with a small letter; use small letters, digits, `-` and `_`, at most 32"
+        raise WrongUsage(_WHAT, f"`{alias[:100]}` is not a valid name", fix)
     folder = config_folder(os.environ)
     if servers_file(folder, alias).exists():
         raise WrongUsage(
-            _WHAT, f"there is one called `{alias}`", f"first `remit mcp remove {alias}`, or use another name"
+            _WHAT, f"a server called `{alias}` exists", f"run `remit mcp remove {alias}` first, or use another name"
         )
     server = McpServer(alias, _with_program(_form(arguments)))
     if not arguments.json:
@@ -115,7 +115,7 @@ def _form(arguments: argparse.Namespace) -> ServerForm:
         return ServerForm.model_validate(given)
     except ValidationError as error:
         option = _OPTIONS.get(str(next(iter(error.errors()[0]["loc"]), "")))
-        fix = f"give `{option}` another value" if option else "say `--url https://…`, or its command after `--`"
+        fix = f"give `{option}` another value" if option else "give `--url https://…`, or its command after `--`"
         raise WrongUsage(_WHAT, first_problem(error), fix) from error
 
 
@@ -123,7 +123,7 @@ def _command(words: list[str]) -> tuple[str, ...]:
     """Returns the command. Raises WrongUsage for an option after the name, because it would be part of the command."""
     if words and words[0].startswith("-"):
         fix = "put options before the name, and the command after `--`: `remit mcp add --yes time -- mcp-server-time`"
-        raise WrongUsage(_WHAT, f"`{words[0][:100]}` stands after the name", fix)
+        raise WrongUsage(_WHAT, f"`{words[0][:100]}` comes after the name", fix)
     return tuple(words)
 
 
@@ -253,7 +253,7 @@ def _test(arguments: argparse.Namespace) -> int:
         print_json({"name": server.alias, "moved": True, "where": server.where})
         return FAILED
     if moved and not arguments.json:
-        say("it is started in another way than when you looked at it:")
+        say("it is started differently from when you looked at it:")
         say("\n".join(_way(server)))
     if moved and not arguments.accept and not agrees(_START, _NOT_ASKED, "--accept"):
         return DENIED
@@ -291,7 +291,7 @@ def _differences(change: Change) -> Iterator[str]:
 
 def _declare_test(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("alias", metavar="NAME", help="the server")
-    parser.add_argument("--accept", action="store_true", help="have its tools count as they are now")
+    parser.add_argument("--accept", action="store_true", help="accept its tools as they are now")
 
 
 def _remove(arguments: argparse.Namespace) -> int:
@@ -313,5 +313,5 @@ SERVERS: Mapping[str, Subcommand] = {
     "add": Subcommand(_add, "add an MCP server, whose tools Remit's own agent can call", _declare_add),
     "list": Subcommand(_list, "show the MCP servers that you added, and their tools"),
     "test": Subcommand(_test, "ask a server again, and show what changed since you looked at its tools", _declare_test),
-    "remove": Subcommand(_remove, "take a server away", _declare_remove),
+    "remove": Subcommand(_remove, "remove a server", _declare_remove),
 }

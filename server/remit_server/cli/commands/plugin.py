@@ -96,7 +96,7 @@ def _install(arguments: argparse.Namespace) -> int:
             say(f"  {style_text('!', 'yellow')} {visible_again(lacks)}")
         if before is not None and before.record is not None:
             lines = [visible(line) for line in differences(before.record, files)]
-            say("\n".join(lines) or "its files are those that you took")
+            say("\n".join(lines) or "its files are the ones that you accepted")
     if not arguments.yes and not agrees(f"install it, and {_USE[manifest.kind]}?"):
         return DENIED
     place = install(config_folder(os.environ), manifest, files, arguments.reads_only)
@@ -121,7 +121,7 @@ def _require_readers(names: Iterable[str], manifest: Manifest) -> None:
             fix = f"it has: {', '.join(forms)}"
             raise WrongUsage("the plugin was not installed", f"it has no tool `{name[:100]}`", fix)
         if forms[name].output == "patch":
-            why = f"`{name}` answers by a patch: it changes something"
+            why = f"`{name}` answers with a patch, so it changes something"
             raise WrongUsage("the plugin was not installed", why, "leave out `--reads-only` for it")
 
 
@@ -132,7 +132,7 @@ def _refuse_names(manifest: Manifest, before: Found | None) -> None:
     used |= dict.fromkeys((*TOOLS, FIND_TOOLS, READ_SKILL), "Remit")
     for name in _names(manifest):
         if name in used:
-            why = f"its tool `{name}` would have the name of one of {used[name]}"
+            why = f"its tool `{name}` has the same name as a tool of {used[name]}"
             raise SetupError("the plugin was not installed", why, "have its author give it another name")
 
 
@@ -151,7 +151,7 @@ def _enable(arguments: argparse.Namespace) -> int:
         for line in differences(found.record, found.files):
             say(visible(line))
     use = _USE[found.manifest.kind]
-    question = f"take it as it is now, and {use}?" if changed else f"{use} again?"
+    question = f"accept it as it is now, and {use}?" if changed else f"{use} again?"
     if not arguments.yes and not agrees(question):
         return DENIED
     # Changed files may hold other tools, so drop what the person said of tools that only read.
@@ -162,14 +162,16 @@ def _enable(arguments: argparse.Namespace) -> int:
 
 def _declare_enable(parser: argparse.ArgumentParser) -> None:
     _declare_name(parser)
-    parser.add_argument("--yes", action="store_true", help="take it as it is now, without asking")
+    parser.add_argument("--yes", action="store_true", help="accept it as it is now, without asking")
 
 
 def _disable(arguments: argparse.Namespace) -> int:
     """Disables a plugin, so that nothing calls it until it is enabled again."""
     found = _named(arguments.name)
     if found.record is None:
-        raise SetupError("the plugin was not disabled", found.life.reason, "it is not called as it is")
+        raise SetupError(
+            "the plugin was not disabled", found.life.reason, "nothing has to be done: it is not called now"
+        )
     keep(found.place, found.record.model_copy(update={"enabled": False, "reason": ""}))
     print_json({"disabled": found.name}) if arguments.json else say(f"{found.name} is disabled")
     return DONE
@@ -272,17 +274,17 @@ def _lacks(manifest: Manifest | None) -> str:
 def _may(manifest: Manifest) -> Iterator[str]:
     """Yields all that a plugin may do, in words."""
     if manifest.kind == "rules":
-        yield f"  is a rule: {manifest.entry} can deny calls, or have you asked about them; it allows none"
+        yield f"  is a rule: {manifest.entry} can deny calls, or make Remit ask you about them; it cannot allow any"
         return
     may = [CAPABILITIES[each] for each in dict.fromkeys(manifest.required_capabilities)]
     yield f"  runs: {manifest.entry}, by {manifest.runtime}, for at most {manifest.timeout_seconds} s"
     yield f"  may: {', '.join(may) or 'nothing but compute'}"
     yield f"  reaches: {', '.join(manifest.hosts) or 'nothing'}"
-    yield f"  reads besides: {', '.join(visible(str(path), 'show') for path in manifest.reads) or 'nothing'}"
+    yield f"  also reads: {', '.join(visible(str(path), 'show') for path in manifest.reads) or 'nothing'}"
     if refused := [tag for tag in manifest.tags if tag not in manifest.own_tags]:
         yield f"  does not get the tags: {', '.join(refused)}"
     if manifest.unread:
-        yield f"  is not held to: {visible(', '.join(manifest.unread), 'show')}"
+        yield f"  is not checked for: {visible(', '.join(manifest.unread), 'show')}"
     for tool in manifest.tools:
         answers = ", proposes a patch" if tool.output == "patch" else ""
         yield f"  {manifest.name} {tool.name}{answers}: {visible_again(' '.join(tool.description.split())[:200])}"
@@ -318,12 +320,12 @@ def _sdk(arguments: argparse.Namespace) -> int:
 
 PLUGINS: Mapping[str, Subcommand] = {
     "list": Subcommand(_list, "show your plugins, and why one cannot be used", _declare_list),
-    "show": Subcommand(_show, "show a plugin, what it may do, and what changed since you took it", _declare_name),
+    "show": Subcommand(_show, "show a plugin, what it may do, and what changed since you accepted it", _declare_name),
     "install": Subcommand(_install, "show what a plugin may do, and install it", _declare_install),
-    "enable": Subcommand(_enable, "take a plugin as it is now, and have its tools be offered", _declare_enable),
-    "disable": Subcommand(_disable, "have a plugin's tools be offered no more", _declare_name),
-    "remove": Subcommand(_remove, "take a plugin away", _declare_name),
-    "sdk": Subcommand(_sdk, "say where the Python SDK for plugins is"),
+    "enable": Subcommand(_enable, "accept a plugin as it is now, and offer its tools", _declare_enable),
+    "disable": Subcommand(_disable, "stop offering a plugin's tools", _declare_name),
+    "remove": Subcommand(_remove, "remove a plugin", _declare_name),
+    "sdk": Subcommand(_sdk, "show where the Python SDK for plugins is"),
 }
 
 COMMAND = Subcommands(PLUGINS)

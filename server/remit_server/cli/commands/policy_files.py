@@ -48,10 +48,10 @@ RISKS = {"low": "green", "medium": "yellow", "high": "red"}
 SOURCES = {"remit": "what Remit knows", "person": "your row", "project": "the project’s row, which may only tighten"}
 WORDS = {
     "otherwise": "anything else",
-    "unlisted": "with an option that is not listed, at least",
-    "writes": "options that name a file to be written",
-    "judge": "its words are also looked at by",
-    "wraps": "runs another command, behind these options",
+    "unlisted": "at least, with an option that is not listed",
+    "writes": "options that name a file to write",
+    "judge": "its words are also checked by",
+    "wraps": "runs another command, after these options",
     "refused": "asked about each time",
     "is": "another name of",
     "options": "options",
@@ -106,7 +106,7 @@ def _all_denied(policy: Policy, file: Path) -> Iterator[Problem]:
     """Yields a warning if no rule in the file allows or asks, so that the file denies everything."""
     written = (rule for layer in policy.layers for rule in layer.rules if rule.file == str(file))
     if all(rule.verdict is Verdict.DENY for rule in written):
-        fix = "add rules that do: docs/policy.md has a whole policy to begin with"
+        fix = "add rules that allow or ask: docs/policy.md has a whole policy to begin with"
         yield Problem(str(file), 1, 1, "no rule allows or asks: everything is denied", fix)
 
 
@@ -256,7 +256,9 @@ def _warnings(rule: ListedRule) -> Iterator[str]:
 
 
 def _declare_programs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="what is known of this program (default: list all)")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="what Remit knows about this program (default: list all)"
+    )
 
 
 def _programs(arguments: argparse.Namespace) -> int:
@@ -278,8 +280,8 @@ def _programs(arguments: argparse.Namespace) -> int:
 def _unknown(name: str, own: OwnRows) -> SetupError:
     near = like(name, own)
     return SetupError(
-        f"nothing is known of `{visible(name, 'show')}`",
-        "no row of Remit's, of yours or of the project names it",
+        f"Remit knows nothing about `{visible(name, 'show')}`",
+        "no row names it: not Remit's, not yours, not the project's",
         f"did you mean `{near}`?" if near else "add a row for it to your programs.yaml",
         code=ErrorCode.NOT_FOUND,
     )
@@ -303,5 +305,5 @@ CHECK = Subcommand(_check, "check policy files for mistakes", _declare_check)
 TEST = Subcommand(_test, "run the examples in each rule", _declare_test)
 SHOW = Subcommand(_show, "show all rules, how often each decided, and which never can", _declare_show)
 PROGRAMS = Subcommand(
-    _programs, "show the programs whose commands are known, or what is known of one", _declare_programs
+    _programs, "show the programs whose commands are known, or what is known about one", _declare_programs
 )

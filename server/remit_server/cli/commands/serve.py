@@ -26,5 +26,5 @@ def run(arguments: argparse.Namespace) -> int:
     except SetupError as error:
         raise WrongUsage(error.what, error.why, error.fix) from error
     except OSError as error:
-        fix = "give another port, or 0 for any that is free"
+        fix = "choose another port, or 0 for any free port"
         raise SetupError(f"cannot listen on `{arguments.tcp}`", os_reason(error), fix) from error

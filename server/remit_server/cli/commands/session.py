@@ -145,7 +145,7 @@ def _rename(arguments: argparse.Namespace) -> int:
     named = folder.find(session.session_id)
     print_result(
         {"session_id": named.session_id, "name": named.name},
-        f"{named.session_id} is called {visible(named.name or '', 'show')} now",
+        f"{named.session_id} is now called {visible(named.name or '', 'show')}",
         as_json=arguments.json,
     )
     return DONE

@@ -23,7 +23,7 @@ from remit_server.workspace.history import Direction
 def resume(arguments: argparse.Namespace) -> int:
     """Opens a chat that continues the session; `remit ask --resume` runs one turn in it."""
     if arguments.json:
-        raise WrongUsage("a chat has no JSON", "it is for people", "use `remit --resume 2 --json PROMPT`")
+        raise WrongUsage("a chat has no JSON output", "it is for people", "use `remit --resume 2 --json PROMPT`")
     if can_ask():
         settle_trust(existing_folder(arguments.workspace))
 

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("prompt", nargs="+", metavar="PROMPT", help="the request")
     add_queue_arguments(parser)
-    parser.add_argument("--session", help="the session to go on with (default: a new one, called as the turn is)")
+    parser.add_argument("--session", help="the session to continue (default: a new one, named like the turn)")
     parser.add_argument("--turn", metavar="ID", help="the turn's id; sent twice, it runs once (default: a new one)")
     parser.add_argument("--wait", action="store_true", help="follow it to its end")
     add_following_arguments(parser)

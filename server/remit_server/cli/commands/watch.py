@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("ids", nargs="+", metavar="ID", help="the turn, or its session and the turn")
     add_queue_arguments(parser)
-    parser.add_argument("--after", type=int, default=0, metavar="SEQ", help="begin behind this event (default: all)")
+    parser.add_argument(
+        "--after", type=int, default=0, metavar="SEQ", help="begin after this event (default: show all)"
+    )
     parser.add_argument("--cancel", action="store_true", help="end the turn first")
     add_following_arguments(parser)
 
@@ -27,7 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     from remit_server.cli.queue_following import follow_here
 
     if len(arguments.ids) > 2:
-        raise WrongUsage("the turn cannot be followed", "it has two ids at most", "give SESSION and TURN, or TURN")
+        raise WrongUsage(
+            "the turn cannot be followed", "more than two ids were given", "give SESSION and TURN, or TURN"
+        )
     session, turn = arguments.ids[0], arguments.ids[-1]
 
     async def follow(following: Following) -> RunResult:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         default=LEASE_S,
         metavar="S",
-        help=f"after so many seconds without a sign of its worker a turn goes to another one ({LEASE_S})",
+        help=f"seconds without a sign of its worker after which a turn goes to another one ({LEASE_S})",
     )
     parser.add_argument(
         "--attempts", type=whole_number, default=ATTEMPTS, help=f"workers that may begin one turn ({ATTEMPTS})"

@@ -23,7 +23,7 @@ def read_editor(given: object, before: Resolved, *, trusted: bool | None) -> tup
     if given is None:
         return {}, ()
     if not isinstance(given, Mapping):
-        return {}, ("the editor's settings of `remit` are no object, and do not count",)
+        return {}, ("the editor's `remit` settings are not an object, and do not count",)
     values: dict[Key, Any] = {}
     complaints: list[str] = []
     for key, value in _flat(cast("Mapping[str, Any]", given)):
@@ -61,7 +61,7 @@ def _read(key: tuple[str, ...], value: Any, before: Resolved, *, trusted: bool |
         yours = f"your own `config.yaml`, or as {variable_of(section, name)}"
         return f"an editor cannot set it, because editor settings can come from a workspace; set it in {yours}"
     if may == "free" and trusted is False:
-        return "you do not trust this folder, whose settings they may be"
+        return "you do not trust this folder, and the setting may come from it"
     try:
         read = getattr(SECTIONS[section].model_validate({name: value}), name)
     except ValidationError as error:
@@ -69,5 +69,5 @@ def _read(key: tuple[str, ...], value: Any, before: Resolved, *, trusted: bool |
     setting, counts = (section, name), before.value((section, name))
     if may == "tighten" and strictness(setting, read) > strictness(setting, counts):
         shown = counts if isinstance(counts, str) else f"{counts:g}"
-        return f"an editor can only make it stricter, and `{shown}` counts"
+        return f"an editor can only make it stricter, so `{shown}` counts"
     return (read,)

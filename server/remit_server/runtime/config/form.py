@@ -35,7 +35,7 @@ def _host(text: str) -> str:
         return str(parse_endpoint(text))
     except ValueError as error:
         fix = "write a name such as `pypi.org` or `pypi.org:8443`"
-        raise ValueError(f"`{text}` names no host, for {error}: {fix}") from error
+        raise ValueError(f"`{text}` names no host, because {error}: {fix}") from error
 
 
 Host = Annotated[str, Field(max_length=300), AfterValidator(_host)]
@@ -92,7 +92,7 @@ class ModelSection(Section):
         None,
         "REMIT_EFFORT",
         "free",
-        "how long a model that knows of it thinks: low, medium, high; where it knows of none the log says so",
+        "how long a model that supports this thinks: low, medium, high; the log says so if a model does not",
     )
     context_tokens: int | None = setting(
         None, "REMIT_CONTEXT_TOKENS", "free", "a window smaller than the model's, in tokens", ge=1_024, le=1 << 24
@@ -116,7 +116,10 @@ class ModelSection(Section):
         le=1 << 20,
     )
     cache_dir: Place | None = setting(
-        None, "REMIT_MODEL_CACHE_DIR", "no", "a folder where that outlasts the model's process; it holds what was said"
+        None,
+        "REMIT_MODEL_CACHE_DIR",
+        "no",
+        "a folder that keeps this after the model's process ends; it holds what was said",
     )
     idle_s: float = setting(
         900.0,
@@ -160,7 +163,7 @@ class LimitsSection(Section):
         300.0,
         "REMIT_APPROVAL_TIMEOUT_S",
         "tighten",
-        "seconds that a question waits for you until it is a no",
+        "seconds that a question waits for you before it counts as no",
         gt=0,
         le=3600,
     )
@@ -246,7 +249,7 @@ class WorkflowSection(Section):
         2.0,
         "REMIT_WARNING_POINTS",
         "tighten",
-        "points of coverage lost in explore mode that you are warned at",
+        "points of coverage lost in explore mode at which you are warned",
         "workflow.md#the-coverage-budget",
         ge=0,
         le=100,
@@ -294,14 +297,14 @@ class GitSection(Section):
         False,
         "REMIT_AUTO_COMMIT",
         "no",
-        "a commit of strict mode that meets every criterion is not asked about",
+        "you are not asked about a strict-mode commit that meets every criterion",
         "workflow.md#the-review",
     )
     auto_commit_lines: int = setting(
         500,
         "REMIT_AUTO_COMMIT_LINES",
         "tighten",
-        "changed lines from which it is asked about all the same",
+        "changed lines from which you are asked about it all the same",
         ge=0,
         le=100_000,
     )

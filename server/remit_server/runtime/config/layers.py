@@ -159,7 +159,7 @@ def strictness(key: Key, value: Any) -> float:
 def _file_values(layer: Layer, files: tuple[Path, ...]) -> Iterator[tuple[Key, Any, Origin]]:
     there = [path for path in files if path.is_file()]
     if len(there) > 1:
-        why = f"`{there[0]}` and `{there[1]}` are both there"
+        why = f"both `{there[0]}` and `{there[1]}` exist"
         raise unusable(why, "keep one of them")
     for path in there:
         document, form = read_file(path, project=layer == "project")
@@ -187,7 +187,7 @@ def _in_words(error: ErrorDetails, bounds: list[Any]) -> str:
         return "it is neither `on` nor `off`"
     if kind == "literal_error":
         expected = str(error.get("ctx", {}).get("expected", ""))
-        return f"it is none of {expected.replace(chr(39), '`').replace(' or ', ', ')}"
+        return f"it is not one of {expected.replace(chr(39), '`').replace(' or ', ', ')}"
     if not kind.startswith(_OF_NUMBERS):
         said = error["msg"].removeprefix("Value error, ")
         return said[:1].lower() + said[1:]

@@ -127,9 +127,11 @@ def _require_skills(items: WorkItems, settings: Settings) -> None:
     with Workspace(settings.workspace) as workspace:
         folders = SkillFolders(person_folders(settings.person_policy.parent), workspace, trusts=lambda: True)
         known = {skill.name for skill in folders.find().skills}
-    fix = "add that skill, or take its name out of `skills`: `remit skill list` shows those that you have"
+    fix = "add that skill, or remove its name from `skills`: `remit skill list` shows your skills"
     problems = (
-        Problem(item.file, item.line, 1, f"the work item `{item.id}` names the skill `{name}`: there is none", fix)
+        Problem(
+            item.file, item.line, 1, f"the work item `{item.id}` names the skill `{name}`, which does not exist", fix
+        )
         for item in items.values()
         for name in item.skills
         if name not in known

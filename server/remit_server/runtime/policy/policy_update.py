@@ -143,9 +143,7 @@ def _real(place: Path) -> Path:
     try:
         return place.resolve() if os.path.lexists(place) else place
     except (OSError, RuntimeError) as error:
-        raise SetupError(
-            f"cannot update `{place}`", "its links go round in circles", "put a plain file there"
-        ) from error
+        raise SetupError(f"cannot update `{place}`", "its links form a loop", "put a plain file there") from error
 
 
 def _make_folder(folder: Path) -> None:

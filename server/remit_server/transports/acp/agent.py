@@ -228,7 +228,7 @@ class Agent:
         if asked.mcp_servers:
             session.untold = (
                 f"⚠ Remit starts no MCP servers that an editor names: {len(asked.mcp_servers)} were not started. "
-                "`remit mcp add` keeps those that you want, once you have looked at their tools.\n\n"
+                "Add those that you want with `remit mcp add`, once you have looked at their tools.\n\n"
             )
         self._open[session.id] = session
         self._access.session = session.id
@@ -259,7 +259,9 @@ class Agent:
         """Returns the parts that a prompt asks to run. The answer of a chat command is sent to the client at once."""
         name = text.strip().removeprefix("/").partition(" ")[0]
         if is_command(text.strip()) and ALIASES.get(name, name) in NOT_HERE:
-            await self._say(session, f"`/{name}` is your editor's own here: use its list of sessions, or its options.")
+            await self._say(
+                session, f"`/{name}` belongs to your editor here: use its list of sessions, or its options."
+            )
             return ()
         before = session.model
         try:

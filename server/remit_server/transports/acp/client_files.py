@@ -79,7 +79,7 @@ class ClientDocuments:
             fix = "a person has to look at it in the editor before you try again"
             what = f"it is not known whether `{relative}` was changed in the editor"
             raise ToolError(
-                what, "the editor has another text than the edit makes", fix, code=ErrorCode.OUTCOME_UNKNOWN
+                what, "the editor's text differs from the edit's result", fix, code=ErrorCode.OUTCOME_UNKNOWN
             )
         await self._look(relative)
 

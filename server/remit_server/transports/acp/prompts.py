@@ -55,12 +55,12 @@ def read_blocks(blocks: Sequence[Block], root: Path) -> tuple[str, tuple[Attachm
                     attached.append(SelectionAttachment(path=path, range=_range(uri, text), text=text))
                     words.append(f"`{path}`")
             case _:
-                raise RequestError(INVALID_PARAMS, "Remit takes text, links and embedded text alone")
+                raise RequestError(INVALID_PARAMS, "Remit takes only text, links and embedded text")
     if len(attached) > MOST_ATTACHED:
         raise RequestError(INVALID_PARAMS, f"more than {MOST_ATTACHED} files are attached")
     text = "".join(words)
     if not text.strip() or len(text) > MOST_TEXT:
-        raise RequestError(INVALID_PARAMS, f"a prompt has some words, and at most {MOST_TEXT:,} characters of them")
+        raise RequestError(INVALID_PARAMS, f"a prompt needs some text, at most {MOST_TEXT:,} characters")
     return text, tuple(attached)
 
 

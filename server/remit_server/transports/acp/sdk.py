@@ -175,7 +175,7 @@ class Lines:
         return "method" in message and message.get("id") in self.running
 
 
-_SHAPE = "a message is an object with a `method` or an `id` that is not in use, as JSON-RPC 2.0 has it"
+_SHAPE = "a message is an object with a `method` or an `id` that is not in use, as in JSON-RPC 2.0"
 
 
 def _is_message(given: object) -> bool:

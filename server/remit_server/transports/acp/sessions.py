@@ -78,7 +78,7 @@ def list_page(kept: Iterable[SessionSummary], cursor: str | None) -> schema.List
     """Returns one page of sessions, the last used first. Raises RemitError for an invalid cursor."""
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
         fix = "send the cursor that came with the page before"
-        raise RemitError("there is no such page", "its cursor is none", fix, code=ErrorCode.INVALID_REQUEST)
+        raise RemitError("there is no such page", "the cursor is not valid", fix, code=ErrorCode.INVALID_REQUEST)
     begin = int(cursor or 0)
     found = sorted(kept, key=lambda each: each.last_used, reverse=True)
     page = [info_of(each) for each in found[begin : begin + PAGE]]

@@ -76,7 +76,7 @@ class Sessions:
             raise TooManySessions(f"{MOST_SESSIONS} sessions are open, close some")
         session = Session(USUAL_INSTRUCTIONS if instructions is None else instructions, now)
         if session.kept > MOST_KEPT:
-            raise TooManySessions(f"the instructions are over {MOST_KEPT} characters")
+            raise TooManySessions(f"the instructions have more than {MOST_KEPT} characters")
         self._must_have_room(session.kept)
         self._open[session_id] = session
         self._kept += session.kept
@@ -129,7 +129,7 @@ class Sessions:
     def _must_have_room(self, length: int) -> None:
         """Raises TooManySessions if `length` more characters exceed the limit of all sessions."""
         if self._kept + self._asked + length > MOST_KEPT_IN_ALL:
-            raise TooManySessions(f"the open sessions keep over {MOST_KEPT_IN_ALL} characters, close some")
+            raise TooManySessions(f"the open sessions keep more than {MOST_KEPT_IN_ALL} characters, close some")
 
 
 def _newest(exchanges: tuple[Exchange, ...], most: int) -> tuple[Exchange, ...]:

@@ -132,7 +132,7 @@ class RequestForm(BaseModel):
 def parse(data: bytes) -> Line:
     """Parses one line. A line that is not a JSON object, or has a field of the wrong type, is `invalid_json`."""
     if has_too_many_values(data):
-        return Line(Failed("invalid_json", f"a line may have {MOST_VALUES} values"))
+        return Line(Failed("invalid_json", f"a line may have at most {MOST_VALUES} values"))
     try:
         raw: object = from_json(data, allow_inf_nan=False)
     except ValueError as error:

@@ -131,7 +131,7 @@ class Gateway:
             response = _STOPPED
         except Exception:
             log.exception("a request failed")
-            response = Failed("execution_failed: an error that the gateway did not expect; its log has the details")
+            response = Failed("execution_failed: an unexpected error; the gateway's log has the details")
         if isinstance(response, Failed):
             log.error("%s%s", _quote(response.code), f" ({_quote(response.details)})" if response.details else "")
         await self._write(spell(response, line.request_id))

@@ -114,7 +114,9 @@ class _Served:
         named = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
         if not (named.isascii() and named.isdigit() and len(named) < 10):
             raise _Refused(
-                Refusal(400, f"`{named[:40]}` is no number of an event", "send `after=0`, or the last one you have")
+                Refusal(
+                    400, f"`{named[:40]}` is not the number of an event", "send `after=0`, or the last one you have"
+                )
             )
         return _stream(self._turns.find(request.path_params["session"], request.path_params["turn"]), int(named))
 
@@ -243,7 +245,7 @@ def _audit_filter(request: Request) -> AuditFilter:
     names, limit = {*given.keys()}, given.get("limit", "100")
     why = None
     if names - {*AUDIT_QUERY} or len(names) < len(given.multi_items()):
-        why = f"it may say {', '.join(AUDIT_QUERY)}, each once"
+        why = f"it takes only {', '.join(AUDIT_QUERY)}, each once"
     elif given.get("decision") not in {None, *DECISIONS}:
         why = f"a decision is one of {', '.join(DECISIONS)}"
     elif not (limit.isascii() and limit.isdigit() and len(limit) < 5 and 1 <= int(limit) <= MOST_CALLS):

@@ -170,7 +170,7 @@ def read_options(raw: Json) -> tuple[dict[str, Json], tuple[str, ...]]:
         if name not in OPTIONS:
             complaints.append(f"initializationOptions.remit has no `{name[:40]}`; it has {', '.join(OPTIONS)}")
         elif value is not None and not OPTIONS[name][0](value):
-            complaints.append(f"initializationOptions.remit.{name} was ignored: it is {OPTIONS[name][1]}")
+            complaints.append(f"initializationOptions.remit.{name} was ignored: it has to be {OPTIONS[name][1]}")
         elif value is not None:
             options[name] = value
     return options, tuple(complaints[:8])

@@ -68,7 +68,7 @@ def _open_policy(connection: Connection, asked: Asked, settings: Settings) -> So
     buffer = connection.own_files.at(asked.need("uri"))
     kind = kind_of(buffer.path, settings) if buffer is not None else None
     if buffer is None or kind is None or kind == "default":
-        raise wrong_arguments(asked.params, "`uri` names no open policy file of yours or of the folder", asked.shape)
+        raise wrong_arguments(asked.params, "`uri` names no open policy file, yours or the folder's", asked.shape)
     return Source(str(buffer.path), buffer.text, project=kind == "project")
 
 

@@ -55,7 +55,7 @@ async def toggle(connection: Connection, params: lsp.ExecuteCommandParams) -> Js
     review = find_review(connection, asked.text("approval_id"))
     part = Part(asked.need("path"), asked.number("hunk"))
     if part not in review.parts:
-        raise wrong_arguments(params, "there is no such part; `remit.review.list` has those there are", asked.shape)
+        raise wrong_arguments(params, "there is no such part; `remit.review.list` lists the parts", asked.shape)
     review = toggled(review, part, asked.text("comment"))
     _answer(params.command, review, "allow")
     connection.reviews[review.question.approval_id] = review

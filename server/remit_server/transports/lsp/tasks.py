@@ -35,7 +35,7 @@ TASKS: Mapping[str, Task] = {
         "Document with Remit",
         "refactor.rewrite.remit.document",
         "edit",
-        "write the documentation of {}, in the form that the file has it elsewhere",
+        "write the documentation of {}, in the form that the rest of the file uses",
     ),
     "remit.writeTests": Task(
         "Write Tests with Remit", "refactor.remit.tests", "edit", "write tests for {}, beside the tests that there are"

@@ -296,4 +296,4 @@ def describe(error: ErrorPayload) -> str:
     return f"error {error.code}: {error.what}: {error.why}\nfix: {error.fix}"
 
 
-_INTERRUPTED = refuse_request("the call was not made", "its turn ended before it", "call it again")
+_INTERRUPTED = refuse_request("the call was not made", "its turn ended first", "call it again")

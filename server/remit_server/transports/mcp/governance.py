@@ -108,7 +108,7 @@ def tell_why(asked: CallNamed, asking: Asking) -> Mapping[str, Json]:
     call = find_call(settings.audit_database, asked.call)
     if call.announced.event.caller != "agent":
         raise ToolError(
-            "this call is not told of here",
+            "this call is not shown here",
             "it is the person's own, or their model's",
             "a person can see it: `remit audit why`",
             code=ErrorCode.NOT_FOUND,

@@ -98,7 +98,7 @@ class Broker:
                 raise SetupError(
                     f"there is no broker at `{address.url}`",
                     why,
-                    "check the address, and what lets you in",
+                    "check the address and your credentials",
                 )
             await connecting
         except (OSError, Error) as error:
@@ -149,7 +149,7 @@ class Broker:
             except NotFoundError:
                 known = await self.jetstream.add_consumer(self.names.runs, consumer)  # pyright: ignore[reportUnknownMemberType]
         except Error as error:
-            fix = "let this user do so, or have it made as docs/queue.md says; JetStream has to be on"
+            fix = "allow this user to do so, or have it made as docs/queue.md says; JetStream has to be on"
             raise SetupError(f"the queue `{self.names.queue}` cannot be used", self._why(error), fix) from error
         if known.config.ack_wait != lease_s:
             why = f"its workers have a lease of {known.config.ack_wait:g} seconds, and this one would have {lease_s:g}"
@@ -215,7 +215,7 @@ def unreachable(seconds: float) -> RemitError:
     return RemitError(
         "the broker cannot be reached",
         f"it did not answer for {seconds:g} seconds",
-        "look whether it runs; what was sent to it is kept there",
+        "check whether it runs; what was sent to it is kept there",
         code=ErrorCode.TIMED_OUT,
         retryable=True,
     )
@@ -265,7 +265,7 @@ def _read_credentials(file: Path) -> tuple[bytes, Ed25519PrivateKey]:
     except OSError as error:
         raise SetupError(what, os_reason(error), fix) from error
     except (KeyError, ValueError) as error:
-        raise SetupError(what, "it holds no user's JWT with its seed", fix) from error
+        raise SetupError(what, "it does not hold a user's JWT and its seed", fix) from error
 
 
 def _words(error: Exception) -> str:

@@ -176,7 +176,7 @@ def _nothing_came(seconds: float) -> RemitError:
     return RemitError(
         "the turn was not followed to its end",
         f"nothing came for {seconds:g} seconds",
-        "look whether a worker runs; `remit watch` follows it again",
+        "check whether a worker runs; `remit watch` follows it again",
         code=ErrorCode.TIMED_OUT,
         retryable=True,
     )

@@ -59,4 +59,4 @@ def serve(
 
 def _sent_away() -> SetupError:
     """Returns the error for a worker that the broker sent away, for example because its credentials have expired."""
-    return SetupError("the worker has ended", "the broker sent it away", "look into the broker's log")
+    return SetupError("the worker has ended", "the broker disconnected it", "look at the broker's log")

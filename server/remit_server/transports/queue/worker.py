@@ -42,13 +42,13 @@ from remit_server.transports.queue.broker import CALL_S, Broker
 from remit_server.transports.queue.names import ERROR, INBOX, PLACE, REQUEST, TurnKey, digest_of
 from remit_server.transports.queue.turn_log import Forgotten, Lost, Told, TurnWriter, find_message, read_told
 
-NOBODY = "nobody who answers listens on the queue"
+NOBODY = "nobody on the queue can answer"
 ASKED_AGAIN_S = 1.0
 NOBODY_S = 5.0
 """The seconds after which a question is denied if nobody is there, because a client or the broker may come back."""
-_OTHER_TURN = refuse_request("this message was not used", "it is about another turn", "send it to that turn's subject")
+_OTHER_TURN = refuse_request("this message was refused", "it is about another turn", "send it to that turn's subject")
 _NOT_HERE = refuse_request(
-    "this message was not used", "a running turn takes `approve`, `cancel` and `status`", "submit what is to run"
+    "this message was refused", "a running turn takes `approve`, `cancel` and `status`", "submit what is to run"
 )
 
 
@@ -280,9 +280,9 @@ class Worker:
         if message.subject != named:
             return refuse_request(what, "its subject names another turn", f"send it to `{named}`")
         if found.model is not None:
-            return refuse_request(what, "it names a model, and a worker's own one answers", "leave `model` out")
+            return refuse_request(what, "it names a model, but a worker uses its own", "leave `model` out")
         if any(isinstance(part, CallInput) and (part.by == "person" or part.typed) for part in found.parts):
-            why = "it holds a call that is said to be the person's own, which nobody can know here"
+            why = "it holds a call marked as the person's own, which cannot be verified here"
             return refuse_request(what, why, "send the call with `by` `model`, and without `typed`")
         return found
 
@@ -306,8 +306,8 @@ class Worker:
         except Forgotten:
             # Do not leave the request to be delivered again. No record says any more that the turn had begun, so it
             # would be run again.
-            why = "the broker has lost what was told of it"
-            fix = "look at what it did, and send what is left with ids of its own"
+            why = "the broker has lost its record"
+            fix = "look at what it did, and send the rest with new ids"
             refused = refuse_request(f"turn `{key.turn}` was ended", why, fix)
             await self._bury(message, refused)
             return

@@ -20,7 +20,7 @@ _END_S = 10.0
 """The seconds that cancelled turns, and then the client that reads the last lines, may take at the process's end."""
 
 _TOO_LONG = refuse_request(
-    "this line was not used", f"it has more than {LONGEST_LINE >> 20} MiB", "attach files by their names"
+    "this line was refused", f"it has more than {LONGEST_LINE >> 20} MiB", "attach files by their names"
 )
 
 

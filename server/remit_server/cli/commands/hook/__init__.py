@@ -35,5 +35,5 @@ def _answers(name: str) -> Subcommand:
     )
 
 
-COMMAND = Subcommands({**{name: _answers(name) for name in AGENT_NAMES}, **COMMANDS}, "docs/hooks.md has a page on it")
+COMMAND = Subcommands({**{name: _answers(name) for name in AGENT_NAMES}, **COMMANDS}, "docs/hooks.md describes it")
 add_arguments, run = COMMAND.add_arguments, COMMAND.run

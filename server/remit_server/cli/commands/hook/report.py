@@ -36,9 +36,9 @@ def _report(arguments: argparse.Namespace) -> int:
             print_json({"number": number, "what": each.what, "times": each.times, "rule": each.line or None})
         else:
             say(f"{number:3}  {each.times:4} times  {visible(each.what, 'show')}")
-            say(f"     {f'allow: {each.line}' if each.line else 'no rule can say exactly this'}")
+            say(f"     {f'allow: {each.line}' if each.line else 'no rule can match exactly this'}")
     if not asked and not arguments.json:
-        say("nothing was asked about")
+        say("no call was asked about")
     return DONE
 
 

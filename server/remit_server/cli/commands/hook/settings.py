@@ -77,7 +77,7 @@ def _tell(arguments: argparse.Namespace, file: SettingsFile, done: str, *, chang
         done = "untrusted" if untrusted else done
         print_json({"agent": file.agent.name, "file": os.fspath(file.place), "changed": changed, "state": done})
     else:
-        say(f"{done} in {file.place}" if changed else f"nothing to change: {done} in {file.place} already")
+        say(f"{done} in {file.place}" if changed else f"nothing to change: already {done} in {file.place}")
         if untrusted:
             say(UNTRUSTED)
         elif done == "removed":
@@ -90,7 +90,7 @@ def _tell_of_other(arguments: argparse.Namespace) -> None:
     other = chosen_file(argparse.Namespace(**{**vars(arguments), "project": not arguments.project}))
     if _state(other)[0] in {"installed", "untrusted"}:
         option = "" if arguments.project else " --project"
-        say(f"it is still in {other.place}: `remit hook remove {arguments.agent}{option}`")
+        say(f"Remit is still called in {other.place}: `remit hook remove {arguments.agent}{option}`")
 
 
 def _declare_status(parser: argparse.ArgumentParser) -> None:

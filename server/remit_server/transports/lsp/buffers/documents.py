@@ -30,11 +30,11 @@ SETTLE_S = 5.0
 """The seconds to wait for the `didChange` that an applied edit causes; Neovim delays it by 0.15 s."""
 
 
-_SAID_APPLIED = "the editor said that it applied the edit, and its new text has not arrived yet"
-_OTHER_TEXT = "the editor sent another text than the edit makes; the edit may be a part of it"
+_SAID_APPLIED = "the editor said that it applied the edit, but its new text has not arrived yet"
+_OTHER_TEXT = "the editor's new text differs from the edit's result; it may contain the edit"
 _APPLIED_AFTER_ALL = "the edit has arrived after all: the buffer is changed, as you allowed, and not saved"
-_CHANGED_OTHERWISE = "its buffer changed to something else than the edit: check whether the edit is in it"
-_CLOSED_BEFORE = "it was closed before its new text arrived: check whether the edit is in it"
+_CHANGED_OTHERWISE = "its buffer changed to something other than the edit's result: check whether it contains the edit"
+_CLOSED_BEFORE = "it was closed before its new text arrived: check whether it contains the edit"
 
 
 @dataclass(frozen=True, slots=True)

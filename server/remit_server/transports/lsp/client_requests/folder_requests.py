@@ -65,12 +65,12 @@ async def _ask_trust(connection: Connection, root: Path, there: tuple[str, ...],
     if connection.client.asking == "never":
         return None
     names = ", ".join(f"`{name}`" for name in new or there)
-    contains = "contains, since you trusted it," if new else "contains"
+    contains = "now also contains, since you trusted it," if new else "contains"
     asked = "which changes what the model is told. Do you trust the authors of this folder?"
     message = f"Remit: {root} {contains} {names}, {asked}"
     actions = [lsp.MessageActionItem(title=YES), lsp.MessageActionItem(title=NO)]
     params = lsp.ShowMessageRequestParams(type=lsp.MessageType.Warning, message=message, actions=actions)
-    failure = "the question whether the folder is trusted was not answered"
+    failure = "the question of whether the folder is trusted was not answered"
     answer = await connection.try_ask(lsp.WINDOW_SHOW_MESSAGE_REQUEST, params, TRUST_S, failure)
     title = getattr(answer, "title", None)
     return title == YES if title in {YES, NO} else None

@@ -78,7 +78,7 @@ def _tell_end(connection: Connection, approval_id: str) -> str:
     if ended is None:
         return "(no question with this id is waiting)\n"
     how = _ENDINGS.get(ended.by, "it was taken back")
-    return f"(no question is waiting here any more: {how}, {ended.decision}; `remit audit log` has what came of it)\n"
+    return f"(no question is waiting here any longer: {how}, {ended.decision}; `remit audit log` shows the outcome)\n"
 
 
 async def _tell_call(connection: Connection, document: CallDocument) -> str:
@@ -102,7 +102,7 @@ async def content(connection: Connection, params: lsp.TextDocumentContentParams)
     text = await read_document(connection, params.uri)
     if text is None:
         shown = ", ".join(f"`{scheme}:`" for scheme in SCHEMES)
-        why, fix = "the address is of no document here", f"ask for one of {shown} as docs/editors.md spells them"
+        why, fix = "no document has this address", f"ask for one of {shown} as docs/editors.md spells them"
         raise invalid_params(lsp.WORKSPACE_TEXT_DOCUMENT_CONTENT, why, fix)
     note_read(connection, params.uri)
     return lsp.TextDocumentContentResult(text=text)

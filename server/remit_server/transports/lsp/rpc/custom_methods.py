@@ -65,7 +65,7 @@ def from_unexpected(error: BaseException) -> JsonRpcException:
     if isinstance(error, RemitError):
         return from_error(error)
     logger.error("a request failed", exc_info=error)
-    why = "an error that it did not expect; its log has the details"
+    why = "an unexpected error; its log has the details"
     fix = "try again; if it happens again, report it with the log"
     defect = RemitError("the language server failed", why, fix)
     return _failed(defect, lsp.ErrorCodes.InternalError)

@@ -44,7 +44,7 @@ _FIELD_NAMES = ("content-length:", "content-type:")
 
 _NO_FIELD = "a line of its header is not `Name: value`"
 _NO_LENGTH = "a message needs a `Content-Length` header with a number"
-_TWO_LENGTHS = "its header has two `Content-Length` that differ"
+_TWO_LENGTHS = "its header has two different `Content-Length`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +133,14 @@ class FrameBuffer:
         end = _HEADER_END.search(self._buffer, 0, _MAX_HEADER)
         if end is None:
             too_long = len(self._buffer) >= _MAX_HEADER
-            return self._lose(f"a header may have {_MAX_HEADER} bytes") if too_long else None
+            return self._lose(f"a header may have at most {_MAX_HEADER} bytes") if too_long else None
         header = bytes(self._buffer[: end.end(1)])
         length = _length_in(header)
         if isinstance(length, str):
             return self._pass_over(header, end.end(), length)
         del self._buffer[: end.end()]
         if length > MAX_MESSAGE:
-            return self._lose(f"a message may have {MAX_MESSAGE} bytes, not {length}")
+            return self._lose(f"a message may have at most {MAX_MESSAGE} bytes, not {length}")
         self._length, self._searched, self._looks = length, 0, 0
         return None
 
@@ -169,7 +169,7 @@ class FrameBuffer:
                 return self._refuse(length, f"it has more than {MOST_VALUES} values")
             value = _JSON.decode(data.decode("utf-8"))
         except RecursionError:
-            return self._refuse(length, "it is nested too deep")
+            return self._refuse(length, "it is nested too deeply")
         except ValueError as error:
             problem = f"{_first_line(error)} (its `Content-Length` says {length} bytes)"
             return self._whole() or self._lose(problem)
