@@ -108,7 +108,7 @@ def describe_cost(account: Account, measured: Coverage, thresholds: Thresholds) 
     debt, needed = count_explore(account, measured).debt, _needed(account, thresholds)
     why = (
         f"coverage by {account.by} is {measured.points:.1f} %, the baseline {account.baseline:.1f} %: a debt of "
-        f"{debt:.1f} points, and {thresholds.lock:g} are the most"
+        f"{debt:.1f} points, and at most {thresholds.lock:g} are allowed"
     )
     return why, f"write tests that bring coverage to {needed:.1f} % or more, run all tests with `coverage`, then commit"
 
@@ -146,4 +146,4 @@ def tell_budget(account: Account | None, thresholds: Thresholds) -> tuple[str, .
     told = describe_account(account, thresholds)
     if account is None or standing_of(account, thresholds) is not Standing.LOCKED:
         return (told,)
-    return (told, f"to open it: {opening(account, thresholds)}")
+    return (told, f"to unlock it: {opening(account, thresholds)}")
