@@ -136,7 +136,7 @@ def describe_account(account: Account | None, thresholds: Thresholds) -> str:
             return f"{figures}: explore mode is locked at a debt of {account.debt:.1f} points"
         case Standing.WARNING:
             left = thresholds.lock - account.debt
-            return f"{figures}: a debt of {account.debt:.1f} points; explore mode is locked {left:.1f} points below"
+            return f"{figures}: a debt of {account.debt:.1f} points; explore mode is locked after {left:.1f} more"
         case Standing.WITHIN | Standing.NOT_MEASURED:
             return f"{figures}: a debt of {account.debt:.1f} points, within budget"
 
