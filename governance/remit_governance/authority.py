@@ -92,11 +92,12 @@ def beyond_authority(action: Action) -> str | None:
     command sees every file.
     """
     if action.within and action.syscall.startswith(_OF_COMMANDS):
-        return f"a command sees every file, and only {_spell(action.within)} was left to this sub-agent"
+        return f"a command can see every file, but this sub-agent may only use {_spell(action.within)}"
     if action.within and action.path is not None and not is_within(action.within, action.syscall, action.path):
-        return f"only {_spell(action.within)} was left to this sub-agent"
+        return f"this sub-agent may only use {_spell(action.within)}"
     if action.reaches is not None and action.host is not None and action.host not in action.reaches:
-        return f"only {', '.join(sorted(action.reaches)) or 'no host'} was left to this sub-agent"
+        hosts = ", ".join(sorted(action.reaches))
+        return f"this sub-agent may only reach {hosts}" if hosts else "this sub-agent may reach no host"
     return None
 
 

@@ -50,7 +50,7 @@ def parse_endpoint(text: str, *, needs_port: bool = False) -> Endpoint:
     if needs_port and not colon:
         raise ValueError("it has no port")
     if colon and (not _PORT.fullmatch(port) or int(port) > 0xFFFF):
-        raise ValueError("its port is no number from 1 to 65535")
+        raise ValueError("its port is not a number from 1 to 65535")
     return Endpoint(name, int(port) if colon else DEFAULT_PORT)
 
 
@@ -69,7 +69,7 @@ def _split(text: str) -> tuple[str, str, str]:
     if text.startswith("["):
         name, bracket, rest = text[1:].partition("]")
         if not bracket or (rest and not rest.startswith(":")):
-            raise ValueError("its brackets are not those of an address")
+            raise ValueError("its brackets do not enclose an address")
         return _ipv6(name), rest[:1], rest[1:]
     name, colon, port = text.partition(":")
     return _name(name), colon, port
@@ -77,11 +77,11 @@ def _split(text: str) -> tuple[str, str, str]:
 
 def _ipv6(text: str) -> str:
     if "%" in text:
-        raise ValueError("an address has no zone here")
+        raise ValueError("an address may not have a zone here")
     try:
         return str(ipaddress.IPv6Address(text))
     except ValueError:
-        raise ValueError("what is in its brackets is no address") from None
+        raise ValueError("the text in its brackets is not an address") from None
 
 
 def _name(text: str) -> str:
@@ -90,10 +90,10 @@ def _name(text: str) -> str:
     name = text.lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > _MAX_NAME or not all(_LABEL.fullmatch(label) for label in labels):
-        raise ValueError("it is no exact host name")
+        raise ValueError("it is not an exact host name")
     if _NUMBER.fullmatch(labels[-1]):
         try:
             return str(ipaddress.IPv4Address(name))
         except ValueError:
-            raise ValueError("it is no address in its usual form") from None
+            raise ValueError("it is not an address in its usual form") from None
     return name

@@ -181,7 +181,7 @@ def gate(
     named = allowed_tools(state.active, matrix, external)
     allowed = (SELECT_INTENT, *(name for name in named if offered is None or name in offered))
     does_not = f"does not belong to intent {state.active}, which"
-    is_not_here = f"is no tool of this run; intent {state.active}"
+    is_not_here = f"is not a tool of this run; intent {state.active}"
     return Refusal(
         code="tool_not_allowed_for_intent",
         message=f"`{tool_name}` {does_not if can_open else is_not_here} allows {', '.join(allowed)}",

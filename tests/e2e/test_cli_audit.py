@@ -274,7 +274,7 @@ def test_a_place_where_no_checkpoints_can_be_made_stops_nothing(remit: CommandLi
     moved = {"REMIT_DATA_DIR": str(tmp_path / "file")}
     done = remit(*READ, **moved)
     assert done.code == DONE
-    assert done.err.count("the audit log could not be kept as it should be: the checkpoint file cannot be read") == 1
+    assert done.err.count("the maintenance of the audit log failed: the checkpoint file cannot be read") == 1
     assert SAYS.the_audit_log_was_closed in done.err
     verified = remit("audit", "verify", "--json", **moved)
     assert verified.code == FAILED

@@ -54,7 +54,7 @@ def test_one_bit_of_a_line_never_passes(at: int, bit: int) -> None:
     ],
 )
 def test_what_is_no_line_of_ours_is_not_read(line: bytes) -> None:
-    with pytest.raises(ValueError, match="no checkpoint"):
+    with pytest.raises(ValueError, match="not a checkpoint"):
         read_line(line)
 
 

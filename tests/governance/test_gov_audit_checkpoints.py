@@ -82,10 +82,10 @@ def started_at_another_time(kept: Kept) -> None:
 ATTACKS: dict[str, tuple[Callable[[Kept], None], int, str]] = {
     "THR-storage-truncated": (truncated, 26, "the end was cut off: a checkpoint vouches for records 26 to 31"),
     "THR-storage-emptied": (emptied, 1, "the end was cut off: a checkpoint vouches for records 1 to 20"),
-    "THR-storage-recomputed": (rewritten, 1, "the chain was recomputed: a checkpoint vouches for another hash"),
-    "THR-storage-recomputed-end": (last_rewritten, 32, "another hash of records 32 to 42"),
-    "THR-storage-truncated-and-filled-up": (cut_off_and_filled_up, 21, "another hash of records 21 to 31"),
-    "THR-storage-replaced": (replaced, 1, "it was replaced: the log last vouched for had 42 records"),
+    "THR-storage-recomputed": (rewritten, 1, "the chain was recomputed: a checkpoint vouches for a different hash"),
+    "THR-storage-recomputed-end": (last_rewritten, 32, "a different hash of records 32 to 42"),
+    "THR-storage-truncated-and-filled-up": (cut_off_and_filled_up, 21, "a different hash of records 21 to 31"),
+    "THR-storage-replaced": (replaced, 1, "it was replaced: the log last vouched for was another one, with 42 records"),
     "THR-storage-renamed": (given_another_name, 1, "it was replaced"),
     "THR-storage-restarted": (started_at_another_time, 1, "the chain was recomputed"),
 }
@@ -141,11 +141,13 @@ def test_a_log_begun_anew_here_is_good_and_the_earlier_one_is_not_forgotten(kept
     kept.maintenance.start()
     kept.append(3)
     kept.close()
-    assert kept.maintenance.warnings == ("a new audit log is started: an earlier one of 43 records is no longer here",)
+    assert kept.maintenance.warnings == (
+        "a new audit log was started: an earlier one with 43 records is no longer here",
+    )
     report = kept.examined()
     assert (report.good, report.agreed >= 2) == (True, True), "one at the start, one at the end, or more"
     assert report.notes[0] == "an earlier log of 43 records is no longer here"
-    assert "begun anew: an earlier one of 43 records is no longer here" in report.notes[1]
+    assert "started anew: an earlier one with 43 records is no longer here" in report.notes[1]
 
 
 def lines_of(kept: Kept) -> list[bytes]:
@@ -184,7 +186,7 @@ FILES: dict[str, tuple[Callable[[Kept], bytes], str]] = {
     ),
     "THR-storage-checkpoint-forged": (
         lambda kept: b"".join(lines_of(kept)[:2]) + forged(kept, OTHER_KEY),
-        "which is none of ours",
+        "which is not one of ours",
     ),
     "THR-storage-checkpoint-old-signature": (
         lambda kept: b"".join(lines_of(kept)[:2]) + with_old_signature(kept),

@@ -54,7 +54,7 @@ def test_a_cut_off_end_shows_without_a_checkpoint(kept: Kept) -> None:
     (fault,) = kept.examined().faults
     assert (fault.record_number, fault.why) == (
         16,
-        "the end was cut off: the signed head vouches for records 16 to 20, missing now",
+        "the end was cut off: the signed head vouches for records 16 to 20, now missing",
     )
 
 
@@ -65,14 +65,16 @@ def test_going_on_after_a_cut_keeps_what_the_head_said_as_a_checkpoint(kept: Kep
     kept.maintenance.start()
     kept.append(10)
     kept.close()
-    assert any("vouches for a record 20 that is not here" in warning for warning in kept.maintenance.warnings)
-    assert kept.examined().faults[0].why.startswith("the chain was recomputed: a checkpoint vouches for another hash")
+    assert any("vouches for record 20, which is not here" in warning for warning in kept.maintenance.warnings)
+    assert (
+        kept.examined().faults[0].why.startswith("the chain was recomputed: a checkpoint vouches for a different hash")
+    )
 
 
 def test_a_cut_under_a_running_server_is_found_by_its_next_record(kept: Kept) -> None:
     recompute(kept.path, keep=15)
     kept.append(1)
-    assert any("vouches for a record 20 that is not here" in warning for warning in kept.maintenance.warnings)
+    assert any("vouches for record 20, which is not here" in warning for warning in kept.maintenance.warnings)
     kinds = [record.event.kind for record in query_audit(kept.path)]
     assert kinds[15:] == [AuditKind.TOOL_INTENT, AuditKind.AUDIT_CHAIN_BREAK]
 
@@ -90,7 +92,7 @@ def test_what_a_killed_server_could_not_sign_is_no_fault(kept: Kept) -> None:
     kept.close()
     report = kept.examined()
     assert report.good
-    assert any("record 22: not vouched for: written as a server was killed" in note for note in report.notes)
+    assert any("record 22: not vouched for: written when a server was killed" in note for note in report.notes)
 
 
 def test_what_waited_for_the_disk_when_its_server_was_killed_is_no_trouble(kept: Kept) -> None:

@@ -101,7 +101,7 @@ def test_what_is_no_key_is_not_used_and_not_replaced(content: bytes, tmp_path: P
     vault = FileVault(tmp_path / "key")
     vault.path.write_bytes(content)
     vault.path.chmod(0o600)
-    with pytest.raises(AuditError, match="is no key"):
+    with pytest.raises(AuditError, match="is not a key"):
         vault.obtain()
     assert vault.path.read_bytes() == content
 
@@ -171,7 +171,7 @@ def test_a_keyring_that_waits_for_somebody_is_not_waited_for(held: Held, tmp_pat
 
 def test_rubbish_in_the_keyring_is_not_replaced(held: Held, tmp_path: Path) -> None:
     held.passwords[SERVICE, ACCOUNT] = "not a key"
-    with pytest.raises(AuditError, match="what the keyring holds is no key"):
+    with pytest.raises(AuditError, match="what the keyring holds is not a key"):
         KeyringVault(tmp_path / "lock").obtain()
     assert person_vault(tmp_path / "key").obtain()
     assert held.passwords[SERVICE, ACCOUNT] == "not a key"

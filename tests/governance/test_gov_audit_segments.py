@@ -164,7 +164,7 @@ TAMPERING: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "THR-storage-segment-truncated": (
         lambda path: edit(archive_path(path, 2), "DELETE FROM records WHERE number > 20"),
         21,
-        "the chain's end says 23 records, 20 are there",
+        "the chain's end says 23 records, but there are 20",
     ),
     "THR-storage-segment-removed": (lambda path: archive_path(path, 2).unlink(), 12, "segment 2 is missing"),
     "THR-storage-segment-last-removed": (lambda path: archive_path(path, 3).unlink(), 24, "segment 3 is missing"),
@@ -186,7 +186,7 @@ TAMPERING: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "THR-storage-segment-start-moved": (
         lambda path: edit(archive_path(path, 2), "UPDATE chain SET before = 12"),
         12,
-        "segment 2 does not go on where the one before it ended",
+        "segment 2 does not continue where the one before it ended",
     ),
     "THR-storage-segment-no-database": (
         lambda path: archive_path(path, 2).write_bytes(b"nothing" * 100),
@@ -201,7 +201,7 @@ TAMPERING: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "THR-storage-active-goes-on-elsewhere": (
         lambda path: edit(path, "UPDATE chain SET previous = 'x'"),
         36,
-        "segment 4 does not go on where the one before it ended",
+        "segment 4 does not continue where the one before it ended",
     ),
     "THR-storage-earlier-record-in-active": (
         lambda path: edit(path, "INSERT INTO records VALUES (5, '{}', 'x')"),
@@ -286,7 +286,7 @@ def test_thr_storage_truncated_segment_is_not_closed(kept: Kept) -> None:
     """If it were closed or continued, its end would look right."""
     kept.log.flush()
     edit(kept.path, "DELETE FROM records WHERE number > 40")
-    with pytest.raises(AuditError, match="its end is not the one that was noted"):
+    with pytest.raises(AuditError, match="its end is not the one that was recorded"):
         kept.log.close_segment(4)
     kept.append(10)
     kept.log.close()

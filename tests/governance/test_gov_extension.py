@@ -34,13 +34,16 @@ WRITE = Action("fs.write", path="src/a.py")
         ("", "rules/rule.py:1:1: the file defines no rule; add `def rule(action):`"),
         ("rule = print\n", "rules/rule.py:1:1: the file defines no rule; add `def rule(action):`"),
         ("async def rule(action): ...\n", "rules/rule.py:1:1: `rule` is async; write `def rule(action):`"),
-        ("def rule(): ...\n", "rules/rule.py:1:1: `rule` is given one thing; write `def rule(action):`"),
-        ("X = 1\ndef rule(a, b): ...\n", "rules/rule.py:2:1: `rule` is given one thing; write `def rule(action):`"),
-        ("def rule(a, *, b): ...\n", "rules/rule.py:1:1: `rule` is given one thing; write `def rule(action):`"),
-        ("SYSCALLS = 'fs.write'\ndef rule(a): ...\n", "rules/rule.py:1:1: `SYSCALLS` is no tuple of words"),
-        ("SYSCALLS = ()\ndef rule(a): ...\n", "rules/rule.py:1:1: `SYSCALLS` is no tuple of words"),
-        ("def rule(a): ...\nSYSCALLS = [1]\n", "rules/rule.py:2:1: `SYSCALLS` is no tuple of words"),
-        ("SYSCALLS = (open('x'),)\ndef rule(a): ...\n", "rules/rule.py:1:1: `SYSCALLS` is no tuple of words"),
+        ("def rule(): ...\n", "rules/rule.py:1:1: `rule` has to take one argument; write `def rule(action):`"),
+        (
+            "X = 1\ndef rule(a, b): ...\n",
+            "rules/rule.py:2:1: `rule` has to take one argument; write `def rule(action):`",
+        ),
+        ("def rule(a, *, b): ...\n", "rules/rule.py:1:1: `rule` has to take one argument; write `def rule(action):`"),
+        ("SYSCALLS = 'fs.write'\ndef rule(a): ...\n", "rules/rule.py:1:1: `SYSCALLS` is not a tuple of words"),
+        ("SYSCALLS = ()\ndef rule(a): ...\n", "rules/rule.py:1:1: `SYSCALLS` is not a tuple of words"),
+        ("def rule(a): ...\nSYSCALLS = [1]\n", "rules/rule.py:2:1: `SYSCALLS` is not a tuple of words"),
+        ("SYSCALLS = (open('x'),)\ndef rule(a): ...\n", "rules/rule.py:1:1: `SYSCALLS` is not a tuple of words"),
     ],
 )
 def test_a_file_that_is_no_rule_is_a_policy_error_with_its_place(text: str, said: str) -> None:

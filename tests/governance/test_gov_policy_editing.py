@@ -59,7 +59,7 @@ FAULTS = {
     "an expression that matches everywhere": (
         "redact: [{ name: ticket, pattern: x* }]\n",
         "pattern: x*",
-        "the pattern `x*` matches nothing at all, so everywhere; make a part of it required",
+        "the pattern `x*` matches empty text, so it matches everywhere; make a part of it required",
     ),
     "an unknown key is marked alone": (
         HEAD + "  - name: a\n    match: { pathglob: [src/**] }\n    action: deny\n",
@@ -421,7 +421,7 @@ def test_nothing_is_shown_where_nothing_is_known() -> None:
     ("rule", "expected"),
     [
         ("match: {}, action: deny", "`a` denies everything."),
-        ("match: { command: [pytest, npm test] }, action: require_review", "`a` has you asked about everything with the command `pytest` or `npm test`."),
+        ("match: { command: [pytest, npm test] }, action: require_review", "`a` asks you about everything with the command `pytest` or `npm test`."),
         ("match: { tool: x }, action: pass", "`a` says nothing about everything by the tool `x`."),
         ("match: { path_glob: [] }, action: deny", "`a` denies everything on nothing."),
         ("match: { host: h, state: idle, mode: debug, risk: [low] }, action: deny", "`a` denies everything to `h` in the state `idle` in the mode `debug` at the risk `low`."),

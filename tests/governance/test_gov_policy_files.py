@@ -66,7 +66,7 @@ BAD = {
     ),
     "space in a size": (
         HEAD + GOOD + "    constraints: { max_file_size: 100 KiB }\n",
-        "p.yaml:6:20: `100 KiB` is no quantity; write a whole number and one of B KiB MiB GiB KB MB GB, without a space",
+        "p.yaml:6:20: `100 KiB` is not a quantity; write a whole number and one of B KiB MiB GiB KB MB GB, without a space",
     ),
     "fraction": (HEAD + GOOD + "    constraints: { max_file_size: 1.5 }\n", "p.yaml:6:20: `max_file_size: 1.5`"),
     "a rule twice": (
@@ -107,7 +107,7 @@ BAD = {
     ),
     "a number among tools": (
         HEAD + "  - name: a\n    match: { tool: [x, 5] }\n    action: deny\n",
-        "p.yaml:4:24: value 2 of `tool: 5` is not right; write text: where it looks like something else, in quotes",
+        "p.yaml:4:24: value 2 of `tool: 5` is not right; write text, in quotes if it looks like something else",
     ),
     "a word for a match": (
         HEAD + "  - name: a\n    match: everything\n    action: deny\n",
@@ -120,7 +120,7 @@ BAD = {
     ),
     "an odd name": (
         HEAD + "  - name: a b\n    match: {}\n    action: deny\n",
-        "p.yaml:3:5: `name: a b` is not right; use letters, digits, `.`, `_` and `-`, a letter or digit first",
+        "p.yaml:3:5: `name: a b` is not right; use up to 100 letters, digits, `.`, `_` and `-`, and begin",
     ),
     "an unknown intent": (
         HEAD + "  - name: a\n    match: { intent: [HACK] }\n    action: deny\n",
@@ -162,7 +162,7 @@ BAD = {
     "nested without end": ("[" * 5000, "nested too deeply"),
     "a control character": (
         "version: 1\n# \x07\n",
-        "p.yaml:2:3: the character U+0007 may not stand in YAML; remove it",
+        "p.yaml:2:3: the character U+0007 is not allowed in YAML; remove it",
     ),
     "a mapping for a key": ("? {a: b}\n: c\n", "p.yaml:1:3: a key has to be a plain word"),
     "a number too long": ("version: " + "9" * 5000 + "\n", "p.yaml:1:10: the number is too long"),
@@ -288,9 +288,9 @@ def test_a_syscall_that_was_nearly_spelled_right_is_warned_about() -> None:
     )
     warnings = compile_policy([Source("p", text)]).warnings
     assert [(w.line, w.message, w.fix) for w in warnings] == [
-        (3, "`a` can never match: nothing asks for `fs.raed`", "did you mean `fs.read`"),
-        (4, "a value of `b` never matches: nothing asks for `process_exec`", "did you mean `process.exec`"),
-        (4, "a value of `b` never matches: nothing asks for `fs.wirte`", "did you mean `fs.write`"),
+        (3, "`a` can never match: no action has the syscall `fs.raed`", "did you mean `fs.read`"),
+        (4, "a value of `b` never matches: no action has the syscall `process_exec`", "did you mean `process.exec`"),
+        (4, "a value of `b` never matches: no action has the syscall `fs.wirte`", "did you mean `fs.write`"),
     ]
 
 

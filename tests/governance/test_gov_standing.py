@@ -258,7 +258,7 @@ MISTAKES = [
     ("alow: []\n", "1:1", "unknown key `alow`; did you mean `allow`"),
     ("overrides:\n  - {tool: x, answr: ask, answer: ask}\n", "2:15", "unknown key `answr`; did you mean `answer`"),
     ("overrides:\n  - {tool: x}\n", "2:5", "the key `answer` is missing"),
-    ("allow:\n  - {tool: x, workspace: shop}\n", "2:15", "`shop` is no absolute path; begin it with `/` or `~/`"),
+    ("allow:\n  - {tool: x, workspace: shop}\n", "2:15", "`shop` is not an absolute path; begin it with `/` or `~/`"),
     ("allow:\n  - {tool: x, workspace_id: w1}\n", "2:5", "name the path as `workspace`"),
     ("deny:\n  - path_glob: ./x\n", "2:5", "the glob `./x` can never match"),
     ("default_action: never\n", "1:1", "`default_action: never` is not right"),

@@ -71,7 +71,7 @@ def test_FLW_04_a_new_test_that_fails_by_an_assertion_is_red() -> None:
             "neither new nor changed",
         ),
         (TestRun((FAILED,)), BEFORE, NOW, "only a run of all tests counts"),
-        (TestRun((FAILED,), doubt="something rewrote the report"), BEFORE, NOW, "not believed"),
+        (TestRun((FAILED,), doubt="something rewrote the report"), BEFORE, NOW, "not trusted"),
     ],
 )
 def test_FLW_04_what_is_no_proof_says_why(run: TestRun, before: TestFiles, now: TestFiles, why: str) -> None:
@@ -346,14 +346,14 @@ def test_FLW_04_green_is_all_tests_with_the_locked_ones_unchanged_and_passed() -
         (TestRun(passed.cases), NOW, "a run of all tests"),
         (passed, BEFORE, "not as they were"),
         (passed, TestFiles({**NOW.texts, "tests/test_b.py": ""}), "not as they were"),
-        (TestRun((PASSED,), whole=True), NOW, "have to pass"),
-        (TestRun((TestCase(FAILED.id, "skipped"), PASSED), whole=True), NOW, "have to pass"),
+        (TestRun((PASSED,), whole=True), NOW, "had to pass"),
+        (TestRun((TestCase(FAILED.id, "skipped"), PASSED), whole=True), NOW, "had to pass"),
         (
             TestRun((TestCase(FAILED.id, "passed"), TestCase(PASSED.id, "failed")), whole=True),
             NOW,
             "did not fail before",
         ),
-        (TestRun(passed.cases, whole=True, doubt="stopped"), NOW, "not believed"),
+        (TestRun(passed.cases, whole=True, doubt="stopped"), NOW, "not trusted"),
     ]:
         said = prove_green(run, red(), now)
         assert said is not None

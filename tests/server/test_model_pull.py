@@ -130,7 +130,9 @@ def test_a_pulled_model_is_listed_and_answers(
     checked = remit("model", "check", NAME, "--json")
     assert checked.code == FAILED, "its weights are random: it loads and generates, and calls no tool"
     assert checked.json["name"] == NAME
-    assert checked.json["problem"]["what"] == f"the model `{NAME}` loads, but made no governed call"
+    assert (
+        checked.json["problem"]["what"] == f"the model `{NAME}` loads, but did not declare an intent and call its tool"
+    )
     assert checked.json["tokens"] > 0
     with GatewayProcess("--model", NAME, HF_HOME=str(home), HF_ENDPOINT=hub.endpoint) as gateway:
         gateway.send({"command": "check-availability"})

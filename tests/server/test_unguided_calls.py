@@ -172,7 +172,7 @@ def test_how_text_arrives_changes_nothing(said: str, opened: bool, size: int) ->
 
 async def test_thr_model_unreadable_call_runs_nothing_and_the_model_is_told(make_bench: Any) -> None:
     """THR-model-half-a-call: a broken call is refused with the reason and audited, and the turn goes on."""
-    bad = call(UNREADABLE_CALL, why="an argument stands in it twice", spelled='{"name":"read_file"}')
+    bad = call(UNREADABLE_CALL, why="an argument is given twice", spelled='{"name":"read_file"}')
     bench = await make_bench(
         {"calls": [intent("READ_FILE"), bad]},
         {"calls": [intent("READ_FILE"), call("read_file", path="a.py")]},

@@ -206,7 +206,7 @@ ATTACKS: dict[str, tuple[Callable[[Used], None], str]] = {
     "THR-storage-audit-log-and-head-put-back": (_older_log_and_head, "the end was cut off: a checkpoint vouches"),
     "THR-storage-audit-log-and-checkpoints-put-back": (_older_log_and_checkpoints, "the signed head vouches for"),
     "THR-storage-audit-head-put-back": (_older_head, "the signed head was put back to an earlier one"),
-    "THR-storage-audit-head-forged": (_head_of_another_key, "which is none of ours"),
+    "THR-storage-audit-head-forged": (_head_of_another_key, "which is not one of ours"),
     "THR-storage-audit-head-changed": (_head_byte, "the signed head has a wrong signature"),
     "THR-storage-audit-byte-changed": (_byte, "record 4 does not match its hash"),
     "THR-storage-audit-reordered": (_reordered, "record 3 does not match its hash"),

@@ -124,7 +124,7 @@ KINDS = {
     StorageLevel.CRITICAL: AuditKind.AUDIT_STORAGE_CRITICAL,
 }
 LEVELS = tuple(StorageLevel)
-UNKEPT = "the audit log could not be kept as it should be"
+UNKEPT = "the maintenance of the audit log failed"
 
 log = logging.getLogger(__name__)
 
@@ -292,8 +292,8 @@ class Maintenance:
         self._notary.vouch(begun, self.log.clock())
         if begun.log == self.log.set_aside:
             return  # the first record of the new log says so already
-        why = f"an earlier one of {signed[-1].count} records is no longer here"
-        self._break(f"a new audit log is started: {why}", f"begun anew: {why}", {"log": signed[-1].log})
+        why = f"an earlier one with {signed[-1].count} records is no longer here"
+        self._break(f"a new audit log was started: {why}", f"started anew: {why}", {"log": signed[-1].log})
 
     def _vouched_until(self, log: str) -> int:
         """Returns the number of the last record that a known checkpoint covers, or of the `checkpoint` record that
@@ -322,7 +322,7 @@ class Maintenance:
         self.storage = storage(used, self._free(path.parent), self.rules)
         level = self.storage.level
         if LEVELS.index(level) > LEVELS.index(before):
-            self._warn(f"the audit log runs out of room: {self.storage.why}")
+            self._warn(f"the audit log is running out of room: {self.storage.why}")
             self.log.append(AuditEvent(KINDS[level], output_summary=self.storage.why))
 
     def _warn(self, message: str) -> None:

@@ -207,7 +207,7 @@ def read_content(content: str) -> tuple[int, int, AuditEvent]:
         value: dict[str, Any] = json.loads(content)
         given: dict[str, Any] = {name: value[name] for name in _NAMES if name in value}
         if not _well_typed(given):
-            raise TypeError("a field holds something else than text or a number")
+            raise TypeError("a field holds something other than text or a number")
         given["kind"] = AuditKind(value["kind"])
         given["intent"] = Intent(value["intent"]) if "intent" in value else None
         return int(value["number"]), int(value["timestamp"]), AuditEvent(**given)

@@ -209,7 +209,7 @@ class AuditLog:
                 self._sealer.forget()
             if (moved or chain is None) and (found := self._another()):
                 if chain is not None and found.begun is not None:
-                    why = f"the log of {chain.end[0]} records was removed from its place while it was in use"
+                    why = f"the log with {chain.end[0]} records was removed from its place while it was in use"
                     self._say(found, AuditEvent(AuditKind.AUDIT_CHAIN_BREAK, output_summary=why), why)
                 return found
             self._try_new(error)

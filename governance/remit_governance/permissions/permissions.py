@@ -32,7 +32,7 @@ AnswerSource = Literal["policy", "final_deny", "session", "edits", "override", "
 
 def _absolute(path: str) -> str:
     if not path.startswith(("/", "~/")):
-        raise ValueError(f"`{path}` is no absolute path; begin it with `/` or `~/`")
+        raise ValueError(f"`{path}` is not an absolute path; begin it with `/` or `~/`")
     return path
 
 
@@ -295,7 +295,7 @@ def _unless(doubt: Match, answer: Answer) -> Answer:
     """Returns the answer, or a question if the answer allows what an earlier rule may stop."""
     if doubt is Match.NO or answer.word != "allow":
         return answer
-    return Answer("ask", "it may be what your configuration denies, in a spelling that is not known", "deny")
+    return Answer("ask", "it may be what your configuration denies, in a spelling that Remit does not know", "deny")
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,7 +229,7 @@ def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str
     try:
         after = parse_permissions(file, longer)
     except PolicyError as error:
-        raise NoPlace(f"its list `{name}` cannot be added to: {error.why}") from None
+        raise NoPlace(f"nothing can be added to its list `{name}`: {error.why}") from None
     if after != before.model_copy(update={name: (*rules, rule)}):
         raise NoPlace(f"adding to its list `{name}` would change more than that list")
     return longer
@@ -246,7 +246,7 @@ def _add_line(text: str, name: ListName, line: str) -> str:
         margin = " " * root.start_mark.column
         return f"{_end_with_newline(text)}{margin}{name}:\n{margin}  - {line}\n"
     if not isinstance(found, SequenceNode):
-        raise NoPlace(f"its `{name}` is no list")
+        raise NoPlace(f"its `{name}` is not a list")
     if found.flow_style:
         end = found.end_mark.index - 1
         return f"{text[:end]}{', ' if found.value else ''}{line}{text[end:]}"

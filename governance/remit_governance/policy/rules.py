@@ -64,10 +64,10 @@ class Constraints:
         if self.max_file_size is not None and action.size is not None and action.size > self.max_file_size:
             return f"{action.size} bytes exceed its max_file_size of {self.max_file_size}"
         if self.sandboxes is not None and action.sandbox not in self.sandboxes:
-            where = "in no sandbox" if action.sandbox is None else f"in a sandbox of {action.sandbox}"
-            return f"it is done {where}, and its require_sandbox wants {' or '.join(sorted(self.sandboxes))}"
+            where = "without a sandbox" if action.sandbox is None else f"in a sandbox of {action.sandbox}"
+            return f"it is done {where}, but its require_sandbox demands {' or '.join(sorted(self.sandboxes))}"
         if self.token and not action.permit:
-            return "it is done under no token of its own, which its require_capability_token wants"
+            return "it is done without a token of its own, which its require_capability_token demands"
         return None
 
 

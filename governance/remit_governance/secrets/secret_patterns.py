@@ -68,7 +68,9 @@ def _compile(pattern: str) -> _Compiled:
     if compiled.programsize > MAX_STEPS:
         raise ValueError(f"the pattern `{pattern}` is too large once compiled: repeat less, or name fewer characters")
     if compiled.search(b"") is not None:
-        raise ValueError(f"the pattern `{pattern}` matches nothing at all, so everywhere: make a part of it required")
+        raise ValueError(
+            f"the pattern `{pattern}` matches empty text, so it matches everywhere: make a part of it required"
+        )
     return compiled
 
 

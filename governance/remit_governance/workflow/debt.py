@@ -108,7 +108,7 @@ def describe_cost(account: Account, measured: Coverage, thresholds: Thresholds) 
     debt, needed = count_explore(account, measured).debt, _needed(account, thresholds)
     why = (
         f"coverage by {account.by} is {measured.points:.1f} %, the baseline {account.baseline:.1f} %: a debt of "
-        f"{debt:.1f} points, and {thresholds.lock:g} are the most"
+        f"{debt:.1f} points, and at most {thresholds.lock:g} are allowed"
     )
     return why, f"write tests that bring coverage to {needed:.1f} % or more, run all tests with `coverage`, then commit"
 
@@ -136,7 +136,7 @@ def describe_account(account: Account | None, thresholds: Thresholds) -> str:
             return f"{figures}: explore mode is locked at a debt of {account.debt:.1f} points"
         case Standing.WARNING:
             left = thresholds.lock - account.debt
-            return f"{figures}: a debt of {account.debt:.1f} points; explore mode is locked {left:.1f} points below"
+            return f"{figures}: a debt of {account.debt:.1f} points; explore mode is locked after {left:.1f} more"
         case Standing.WITHIN | Standing.NOT_MEASURED:
             return f"{figures}: a debt of {account.debt:.1f} points, within budget"
 
@@ -146,4 +146,4 @@ def tell_budget(account: Account | None, thresholds: Thresholds) -> tuple[str, .
     told = describe_account(account, thresholds)
     if account is None or standing_of(account, thresholds) is not Standing.LOCKED:
         return (told,)
-    return (told, f"to open it: {opening(account, thresholds)}")
+    return (told, f"to unlock it: {opening(account, thresholds)}")

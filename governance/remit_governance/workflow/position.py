@@ -151,9 +151,9 @@ def take_up(kept: Position, held_to: Mode, now: Surroundings) -> TakenUp:
     if strictest((kept.mode, held_to)) is not kept.mode:
         return TakenUp(Trigger.RESET, f"the session is held to {held_to} mode now")
     if kept.red is not None and now.tests is not None and (moved := kept.red.locked.differing(now.tests)):
-        return TakenUp(Trigger.RESET, f"files of tests are not as they were when a test failed: {name_some(moved)}")
+        return TakenUp(Trigger.RESET, f"test files are not as they were when a test failed: {name_some(moved)}")
     if kept.state is State.VALIDATING:
-        return TakenUp(Trigger.TESTS_ENDED, "the run of the tests did not come to its end")
+        return TakenUp(Trigger.TESTS_ENDED, "the test run did not finish")
     moved = tuple(sorted(path for path, digest in kept.passed_with.items() if now.files.get(path) != digest))
     if kept.state is State.REVIEWING and moved:
         return TakenUp(Trigger.REJECTED, f"files are not as they were when all tests passed: {name_some(moved)}")

@@ -37,7 +37,7 @@ class WorkflowOptions:
         return Thresholds(self.warning_points, self.lock_points)
 
 
-OTHER_TREE = "the tests passed, and the other files of the commit are not those that they passed with"
+OTHER_TREE = "the tests passed, but the other files of the commit are not those that they passed with"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ def reasons_of_difference(facts: CommitFacts) -> tuple[str, ...]:
     """Returns in words how a commit differs from the files that the tests passed with; none if it does not."""
     found: list[str] = []
     if facts.untested:
-        found.append(f"the tests passed, and these files are not as they were then: {name_some(facts.untested)}")
+        found.append(f"the tests passed, but these files have changed since: {name_some(facts.untested)}")
     if facts.left_out:
-        found.append(f"the tests passed with these files, and the commit leaves them out: {name_some(facts.left_out)}")
+        found.append(f"the tests passed with these files, but the commit leaves them out: {name_some(facts.left_out)}")
     return tuple(found) if found or facts.is_tested else (OTHER_TREE,)
 
 
@@ -91,22 +91,22 @@ def reasons_to_look(facts: CommitFacts, options: WorkflowOptions) -> tuple[str, 
     """Returns in words why a person has to look at a commit; none if it meets every criterion."""
     found = [*reasons_of_difference(facts)]
     if facts.foreign:
-        found.append(f"it holds changes that this session did not make: {name_some(facts.foreign)}")
+        found.append(f"it contains changes that this session did not make: {name_some(facts.foreign)}")
     if facts.unproven:
         found.append(
-            f"it holds changes made before its test failed, or beside its exemption: {name_some(facts.unproven)}"
+            f"it contains changes made before its test failed, or outside its exemption: {name_some(facts.unproven)}"
         )
     if facts.old:
-        found.append(f"no test is new: its code was written for what failed as it is committed: {name_some(facts.old)}")
+        found.append(f"no test is new: its code was written for tests that fail as committed: {name_some(facts.old)}")
     if facts.failing and (facts.is_alone or not options.auto_commit):
         how = "though they are as they were committed" if facts.is_alone else "as they did before"
         found.append(f"these tests fail {how}, and no other does: {name_some(facts.failing)}")
     if not options.auto_commit:
         return tuple(found) or ("the tests pass, and the work waits for your review",)
     if facts.lines > options.auto_commit_lines:
-        found.append(f"it changes {facts.lines} lines, more than the {options.auto_commit_lines} that need no look")
+        found.append(f"it changes {facts.lines} lines, more than the {options.auto_commit_lines} that need no review")
     if facts.sensitive:
         found.append(f"it changes sensitive files: {name_some(facts.sensitive)}")
     if facts.unreadable:
-        found.append(f"it changes what is no text: {name_some(facts.unreadable)}")
+        found.append(f"it changes files that are not text: {name_some(facts.unreadable)}")
     return tuple(found)

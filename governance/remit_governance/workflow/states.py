@@ -88,7 +88,8 @@ class Guard:
 RED = Guard(
     "red",
     lambda facts: facts.red,
-    "tests must exist, have been run, and a new or changed one must fail by an assertion, or one of the person's fail",
+    "tests must exist and have been run; a new or changed one must fail by an assertion, "
+    "or one of the person's must fail",
 )
 CHANGED = Guard("changed", lambda facts: facts.changed, "there must be changes to test")
 UNTOUCHED = Guard(
@@ -99,19 +100,19 @@ GREEN = Guard("green", lambda facts: facts.green, "all tests must pass before th
 RESTORED = Guard(
     "restored",
     lambda facts: facts.restored,
-    "the code has to be as it was when the tests failed, and what it cannot take back the person can",
+    "the code has to be as it was when the tests failed; the person can take back what the model cannot",
 )
 TESTS_ALONE = Guard(
     "tests alone",
     lambda facts: facts.tests_alone and not facts.red,
-    "where tests of code that is there are all that is wanted: write them into new files, and all tests must pass",
+    "if only tests for existing code are wanted: write them into new files, and all tests must pass",
 )
 CODE_TOO = Guard("code too", lambda facts: facts.red or not facts.tests_alone, "code must have been written")
 NOT_GREEN = Guard("not green", lambda facts: not facts.green, "a test must have failed")
 WITHIN_BUDGET = Guard(
     "within budget",
     lambda facts: facts.within_budget,
-    "coverage has fallen too far: write tests in strict mode that win it back",
+    "coverage has fallen too far: write tests in strict mode that bring it back",
 )
 
 
@@ -213,14 +214,14 @@ def advance(mode: Mode, state: State, trigger: Trigger, facts: Facts, *, exempt:
 
 _OPENERS: Mapping[Trigger, str] = MappingProxyType(
     {
-        Trigger.MESSAGE: "a message of the person",
+        Trigger.MESSAGE: "a message from the person",
         Trigger.PLAN_COMPLETED: "call plan_complete once you know what to do",
         Trigger.EXEMPTION_GRANTED: "ask for an exemption with workflow_request_exemption, where no test can come first",
         Trigger.TESTS_STARTED: "run all tests with run_tests",
         Trigger.TESTS_ENDED: "run all tests with run_tests",
         Trigger.TESTS_REVISED: "call revise_tests where a test was wrong",
         Trigger.TESTS_WANTED: "the person asks for tests first",
-        Trigger.UNTESTED: "a commit is wanted, and no test was run",
+        Trigger.UNTESTED: "a commit is wanted, but no test was run",
         Trigger.APPROVED: "the person's /approve, or yes to git_commit",
         Trigger.REJECTED: "the person's /reject, or the first change after their next message",
         Trigger.COMMITTED: "commit with git_commit",

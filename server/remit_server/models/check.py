@@ -51,7 +51,7 @@ _READ_FILE = ToolSpec(
 )
 _OTHERS = "choose another one: `remit model list` has those that can be used"
 _TRAINED = "use a larger model that was trained to call tools, such as Qwen3"
-_HELD = "serve it with an engine that a schema holds, such as llama.cpp"
+_HELD = "serve it with an engine that can be held to a schema, such as llama.cpp"
 _PROBE = GenerateRequest(
     session_id="check",
     messages=(UserMessage("rename total to subtotal in src/cart.py"),),
@@ -213,9 +213,9 @@ def _no_governed_call(name: str, calls: list[str], tokens: int, held: Hold | Non
     """Returns the error for a model that generates, but did not declare an intent and then call its tool. `held` is
     what holds a served model to the intent."""
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
-    done = "its step was cut, or only repeated itself," if UNREADABLE_CALL in calls else done
+    done = "its step was cut off, or only repeated itself," if UNREADABLE_CALL in calls else done
     return ModelFailed(
-        f"the model `{name}` loads, but made no governed call",
+        f"the model `{name}` loads, but did not declare an intent and call its tool",
         f"asked for a change, {done} in {tokens} tokens",
         f"{_HELD}, or {_TRAINED}" if held is Hold.CHECKED else _TRAINED,
     ).payload()

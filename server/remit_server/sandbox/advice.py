@@ -78,7 +78,7 @@ def distribution_ids(os_release: str) -> tuple[str, ...]:
 def sandbox_advice(machine: Machine) -> str:
     """Returns what is best to install for a sandbox here."""
     if machine.platform == "darwin":
-        return "use `sandbox-exec`, which comes with macOS: take `/usr/bin` into the PATH, and unset REMIT_SANDBOX"
+        return "use `sandbox-exec`, which comes with macOS: add `/usr/bin` to the PATH, and unset REMIT_SANDBOX"
     if not machine.platform.startswith("linux"):
         return "install Podman or Docker: there is no other sandbox for this system"
     packages = _packages_for(machine)
@@ -101,13 +101,13 @@ def namespaces_advice(machine: Machine) -> str:
     settings = machine.settings or {}
     if settings.get(APPARMOR) == "1":
         return (
-            "AppArmor forbids user namespaces here, as Ubuntu 24.04 has it: let them with "
+            "AppArmor forbids user namespaces here, as in Ubuntu 24.04: allow them with "
             f"`sudo sysctl -w {APPARMOR}=0`, or give bwrap an AppArmor profile with `userns`"
         )
     for name, forbids, allows in ((CLONE, "0", "1"), (MOST, "0", "15000")):
         if settings.get(name) == forbids:
             return f"the kernel's setting {name}=0 forbids user namespaces: `sudo sysctl -w {name}={allows}`"
-    return "no setting of the kernel forbids user namespaces, so a container around this does: run outside of it"
+    return "no kernel setting forbids user namespaces, so the container around Remit does: run Remit outside of it"
 
 
 def _packages_for(machine: Machine) -> Packages | None:
@@ -123,8 +123,8 @@ def _read(file: Path) -> str:
 
 
 _LESS = (
-    "accept less, by REMIT_SANDBOX=landlock-alone in your environment: commands then write nothing to the workspace, "
-    "have no network, not even among themselves, and can tell which files exist that they may not open"
+    "choose a weaker sandbox: set REMIT_SANDBOX=landlock-alone in your environment (commands then write nothing to the "
+    "workspace, have no network, not even among themselves, and can tell which files exist that they may not open)"
 )
 
 
@@ -200,4 +200,4 @@ def require_isolation(isolation: Isolation, spec: CommandSpec) -> None:
         raise no_sandbox(isolation)
     if not spec.workspace.name:
         why = "the workspace is the whole file system"
-        raise no_sandbox(replace(isolation, why=why, fix="open a folder of it instead"))
+        raise no_sandbox(replace(isolation, why=why, fix="open a folder inside it instead"))

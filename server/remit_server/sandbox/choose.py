@@ -41,7 +41,8 @@ def choose_sandbox(
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
     if chosen and chosen not in RUNTIMES:
         return NoSandbox(
-            f"{CHOICE} is `{chosen}`, which names no sandbox", f"set it to one of {', '.join(RUNTIMES)}, or unset it"
+            f"{CHOICE} is `{chosen}`, which is not the name of a sandbox",
+            f"set it to one of {', '.join(RUNTIMES)}, or unset it",
         )
     named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
     if named is not None:
@@ -103,7 +104,7 @@ def sandbox_named(name: RuntimeName, workspace: Path | None = None) -> Sandbox:
         case "seatbelt":
             return Seatbelt()
         case "none":
-            return NoSandbox(f"{CHOICE} is `none`", f"leave {CHOICE} away, or set it to a sandbox that you have")
+            return NoSandbox(f"{CHOICE} is `none`", f"unset {CHOICE}, or set it to a sandbox that you have")
 
 
 def _is_there(workspace: Path | None) -> Callable[[str], bool]:

@@ -44,8 +44,8 @@ def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None
         because = f" here: {isolation.offline}" if isolation and isolation.offline else ""
         raise ToolError(
             "cannot run the plugin",
-            f"`{runtime}` gives a command nobody to speak with{because}",
-            "install bubblewrap, whose commands have a socket of their own",
+            f"`{runtime}` gives a command no socket to the server{because}",
+            "install bubblewrap, which gives each command such a socket",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
     if spec.reached and not (isolation and isolation.hosts):
@@ -53,8 +53,8 @@ def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None
         raise ToolError(
             "cannot run the command",
             f"it lists hosts to connect to, and `{runtime}` gives a command no network{because}",
-            "run it without hosts (`network` of a command, the person's `workflow.test_hosts` of tests), "
-            "or install bubblewrap, whose commands have a proxy",
+            "run it without hosts (a command's are in `network`, those of tests in the person's "
+            "`workflow.test_hosts`), or install bubblewrap, which gives commands a proxy",
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
 

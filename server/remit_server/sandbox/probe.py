@@ -46,14 +46,14 @@ _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
     ("system", "write to system folders", "touch /usr/remit-probe || touch /etc/remit-probe || touch /remit-probe"),
     (
         "home",
-        "read the home folder, and files in it that are no toolchain's",
+        "read the home folder, and files in it that belong to no toolchain",
         "ls {home} || ls {home}/.ssh || ls {home}/.config || cat {home}/.profile || cat {home}/.npmrc",
     ),
-    ("toolchains", "write to what is shown of the home", "{toolchains}"),
+    ("toolchains", "write to the parts of the home folder that are shown", "{toolchains}"),
     ("user", "be root", 'test "$(id -u)" = 0'),
     (
         "environment",
-        "find a variable of the server's",
+        "find one of the server's environment variables",
         '(env; tr "\\0" "\\n" </proc/1/environ) | grep -vE "^(LC_[A-Z]*|PWD|OLDPWD|SHLVL|_|{variables})=" | grep .',
     ),
     ("memory", "use memory without a limit", 'test "$(ulimit -d)" = unlimited && test "$(ulimit -v)" = unlimited'),
@@ -72,11 +72,11 @@ _ATTEMPTS: tuple[tuple[str, str, str], ...] = (
 )
 # For sandboxes in which a Linux kernel runs, whatever the system is.
 _LINUX: tuple[tuple[str, str, str], ...] = (
-    ("capabilities", "look for a capability", "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb):.*[1-9a-f]' /proc/self/status"),
-    ("privileges", "look whether they can grow", "grep -E '^NoNewPrivs:[[:space:]]*0' /proc/self/status"),
+    ("capabilities", "find a capability", "grep -E '^Cap(Inh|Prm|Eff|Bnd|Amb):.*[1-9a-f]' /proc/self/status"),
+    ("privileges", "check whether they can grow", "grep -E '^NoNewPrivs:[[:space:]]*0' /proc/self/status"),
     ("seccomp", "make a user namespace", "unshare --user true || grep -E '^Seccomp:[[:space:]]*0' /proc/self/status"),
     ("kernel", "write a kernel setting", "cat /proc/sys/kernel/hostname > /proc/sys/kernel/hostname"),
-    ("processes", "see others", 'test "$(ls -d /proc/[0-9]* | wc -l)" -gt 20'),
+    ("processes", "see other processes", 'test "$(ls -d /proc/[0-9]* | wc -l)" -gt 20'),
 )
 
 
@@ -132,9 +132,9 @@ async def _try_layer(sandbox: Sandbox, here: Path, *, layers: bool) -> Property:
     output = await _run(sandbox, here, f"echo x > {_NAME}", writes=True)
     apart = not (here / _NAME).exists()
     if not layers:
-        return Property("layer", apart and output.exit_code != 0, "tried to write; there is no layer, so nothing may")
+        return Property("layer", apart and output.exit_code != 0, "tried to write, which nothing may without a layer")
     landed = [left.path for left in output.left] == [_NAME]
-    return Property("layer", apart and landed, "wrote, and looked where it landed")
+    return Property("layer", apart and landed, "wrote, and checked where it landed")
 
 
 async def _try_sockets(sandbox: Sandbox, here: Path, isolation: Isolation) -> tuple[Property, ...]:
@@ -152,7 +152,7 @@ async def _try_sockets(sandbox: Sandbox, here: Path, isolation: Isolation) -> tu
         return ()  # this Python may not run in an image that the person named, so nothing was tried
     if isolation.name == "seatbelt":
         return (out,)
-    ways = "over IP and by UNIX sockets" if "unix" in layered else "over IP; by UNIX sockets it cannot here"
+    ways = "over IP and by UNIX sockets" if "unix" in layered else "over IP; UNIX sockets are not possible here"
     return out, Property("itself", "ip" in layered and "ip" in plain, f"had a program talk to itself {ways}")
 
 

@@ -198,8 +198,8 @@ class Runner:
 def displaced() -> ToolError:
     """Returns the error for a task that was ended to make room because memory is short."""
     return ToolError(
-        "this was ended before it finished",
-        "something more urgent had to run, and memory is short",
+        "this was stopped before it finished",
+        "something more urgent had to run, and memory was short",
         "run it again when the machine is less busy",
         code=ErrorCode.STALE,
         retryable=True,

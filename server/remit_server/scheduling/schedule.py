@@ -102,11 +102,11 @@ def enqueue(schedule: Schedule, task: Task, now: float) -> Schedule:
     The tasks that it waits for must be in the schedule already, so that no two tasks can wait for each other.
     """
     if task.id in schedule.entries:
-        raise ValueError(f"task `{task.id}` is there already")
+        raise ValueError(f"task `{task.id}` exists already")
     if not HIGHEST <= task.priority <= LOWEST:
-        raise ValueError(f"priority {task.priority} is none of {HIGHEST} to {LOWEST}")
+        raise ValueError(f"priority {task.priority} is not from {HIGHEST} to {LOWEST}")
     if unknown := sorted(task.after - schedule.entries.keys()):
-        raise ValueError(f"task `{task.id}` is to come after `{unknown[0]}`, which is not there")
+        raise ValueError(f"task `{task.id}` is to come after `{unknown[0]}`, which does not exist")
     entry = Entry(task, schedule.next_number, "waiting" if task.after else "queued", now, task.after)
     return replace(schedule, entries={**schedule.entries, task.id: entry}, next_number=schedule.next_number + 1)
 

@@ -627,7 +627,7 @@ async def test_THR_workflow_what_somebody_changes_after_the_tests_passed_is_aske
     steps = (asks, COMMIT_ALL)
     bench, _ = await reviewed(make_bench, "documentation", *steps, asker=asker, **options, policy=ALLOW_ALL)
     (question,) = commit_questions(asker)
-    assert question.reasons[0].reason == "the tests passed, and these files are not as they were then: config.py"
+    assert question.reasons[0].reason == "the tests passed, but these files have changed since: config.py"
     assert subjects(bench) == ["before"]
 
 

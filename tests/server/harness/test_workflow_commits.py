@@ -27,7 +27,7 @@ OLD_TEST = HEAD.replace("Two", "One") + "    def test_one(self):\n        self.a
 NEW_TEST = HEAD + "    def test_two(self):\n        self.assertTrue(hasattr(calc, 'two'))\n"
 SOURCE = "def one():\n    return 1\n"
 BETTER = SOURCE + "\n\ndef two():\n    return 2\n"
-OTHER_TESTS = "the tests passed with these files, and the commit leaves them out"
+OTHER_TESTS = "the tests passed with these files, but the commit leaves them out"
 
 PLAN = {"calls": [intent("PLAN"), call("plan_complete", plan="a failing test, then the code")]}
 READ = {"calls": [intent("ANALYZE"), call("read_file", path="calc.py")]}
@@ -171,7 +171,7 @@ async def test_FLW_10_an_approval_of_what_changed_after_the_tests_does_not_commi
     (bench.workspace / "calc.py").write_text(BETTER + "\n\nfail = 1 / 0\n")
     asker = Answering(decision="deny")
     await bench.ask(own("review_work", answer="approve"), "commit it", asker=asker)
-    assert "not as they were then: calc.py" in why(asker)[1]
+    assert "have changed since: calc.py" in why(asker)[1]
     assert git(bench, "log", "--format=%s") == "before\n"
 
 
@@ -225,7 +225,7 @@ async def test_FLW_10_what_the_person_changed_under_review_is_tested_by_the_next
 
     asker.before = note
     await bench.ask("I changed a line; commit it", asker=asker)
-    assert commits[0][0].endswith("are not as they were then: calc.py"), "the one that came before the run"
+    assert commits[0][0].endswith("have changed since: calc.py"), "the one that came before the run"
     assert commits[1][0].endswith("that this session did not make: calc.py"), "the person's line is their own"
     assert git(bench, "show", "HEAD:calc.py") == BETTER + "\n"
 
@@ -262,7 +262,7 @@ async def test_FLW_10_what_explore_mode_wrote_is_committed_from_strict_mode_by_n
     bench, asker = await begin(make_bench, *steps, mode=Mode.EXPLORE, **AUTOMATIC), Answering()
     await bench.ask("try something")
     await bench.ask(own("set_mode", mode="strict"), "now the proper way", asker=asker)
-    assert why(asker)[0].endswith("or beside its exemption: calc.py")
+    assert why(asker)[0].endswith("or outside its exemption: calc.py")
 
 
 async def test_FLW_10_what_decides_which_tests_run_is_committed_by_nobody_unasked(make_bench: Any) -> None:

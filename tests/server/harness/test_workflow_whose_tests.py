@@ -82,7 +82,7 @@ async def test_FLW_04_where_a_session_cannot_be_read_no_test_is_taken_for_the_pe
     damage(file)
     await bench.ask("Make it pass")
     assert state(bench) == "test_writing"
-    assert f"whose they are is not known: `{file.name}`" in bench.of("tool_result")[-1].output
+    assert f"it is not known who wrote them: `{file.name}`" in bench.of("tool_result")[-1].output
 
 
 async def test_FLW_04_a_test_of_the_persons_that_cannot_be_imported_yet_keeps_no_other_from_failing(

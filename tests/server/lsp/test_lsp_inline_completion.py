@@ -235,7 +235,7 @@ async def test_LSP_12_a_server_that_cannot_is_asked_once_and_said(start_real: An
             assert await completed(client, uri, "x = ") is None
         status = await client.result("remit/status")
     assert len(server.requests) == 1
-    assert "does not complete at a cursor: Infill is not supported" in status["completion"]["why_not"]
+    assert "cannot complete at a cursor: Infill is not supported" in status["completion"]["why_not"]
     assert "complete" not in status["abilities"]
 
 

@@ -109,7 +109,7 @@ async def test_LSP_12_a_server_that_is_known_not_to_is_never_asked(cannot: str) 
     kind, server_is = CANNOT[cannot]
     with chat_server(Said("no"), **server_is) as server:
         provider = provider_for(server, kind)
-        with pytest.raises(CannotFill, match="does not complete at a cursor"):
+        with pytest.raises(CannotFill, match="cannot complete at a cursor"):
             await filled(provider)
         assert Ability.COMPLETE not in provider.abilities
         assert provider.state != "failed", "a turn can still be asked of it"

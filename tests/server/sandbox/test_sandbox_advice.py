@@ -64,8 +64,8 @@ def test_other_systems_are_told_of_what_they_have() -> None:
         ),
         ({APPARMOR: "0", CLONE: "0"}, f"{CLONE}=0 forbids user namespaces: `sudo sysctl -w {CLONE}=1`"),
         ({MOST: "0"}, f"{MOST}=0 forbids user namespaces"),
-        ({APPARMOR: "0", CLONE: "1", MOST: "7"}, "a container around this does"),
-        ({}, "a container around this does"),
+        ({APPARMOR: "0", CLONE: "1", MOST: "7"}, "the container around Remit does"),
+        ({}, "the container around Remit does"),
     ],
 )
 def test_what_forbids_namespaces_is_named(settings: dict[str, str], advice: str) -> None:

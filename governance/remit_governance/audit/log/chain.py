@@ -173,7 +173,7 @@ class Chain:
             if segment.ordinal != ordinal or segment.count == segment.before:
                 return None
             if not self._cursor.execute(_WHOLE).fetchone():
-                raise sqlite3.DatabaseError("its end is not the one that was noted")
+                raise sqlite3.DatabaseError("its end is not the one that was recorded")
             archive = archive_path(self.path, ordinal)
             _write_archive(archive, segment, self._connection)
             self._connection.execute("DELETE FROM records")
@@ -231,7 +231,7 @@ class Chain:
         # Refuse a database that is no audit log before anything is written to it.
         (tables,) = execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if tables and execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
-            raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
+            raise sqlite3.DatabaseError(f"it is not an audit log of format {SCHEMA_VERSION}")
         # Each append writes one to three pages, so make them small; only a new file takes this setting.
         execute("PRAGMA page_size = 2048")
         execute("PRAGMA journal_mode = WAL")
@@ -244,7 +244,7 @@ class Chain:
             if (identity, version) == (APPLICATION_ID, 1):
                 upgrade(self._connection)
             elif version != SCHEMA_VERSION:
-                raise sqlite3.DatabaseError(f"it is no audit log of format {SCHEMA_VERSION}")
+                raise sqlite3.DatabaseError(f"it is not an audit log of format {SCHEMA_VERSION}")
             return live_segment(self._connection)
 
     def _synced(self, *, durable: bool) -> _Transaction:
@@ -354,5 +354,5 @@ def _fix(error: Exception) -> str:
     if code.startswith("SQLITE_FULL"):
         return "free some disk space"
     if code.startswith("SQLITE_BUSY"):
-        return "end the process that holds the log"
+        return "end the process that is using the log"
     return "make the file and its folder writable, with space left on the disk"

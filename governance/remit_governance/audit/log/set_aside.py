@@ -126,10 +126,10 @@ def not_whole(path: Path) -> str:
             return ""
         size = status.st_size
     if size:
-        return "it is shorter than any database"
+        return "it is too short to be a database"
     wal = path.with_name(f"{path.name}-wal")
     if (wal.is_file() and wal.stat().st_size) or any(re.fullmatch(r"\.\d{6}", end) for end in _ends(path)):
-        return "records of it are there, and the database is missing or empty"
+        return "some of its records exist, but the database is missing or empty"
     return ""
 
 

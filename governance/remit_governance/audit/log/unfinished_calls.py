@@ -26,7 +26,7 @@ LEADS_TO = "leads_to"
 """In the metadata of the outcome of another agent's call: the file that it really reached, which was not the one judged
 under that name."""
 
-NOT_KNOWN = "interrupted: the process ended during this call, and whether it was done is not known"
+NOT_KNOWN = "interrupted: the process ended during this call, and it is not known whether the call was carried out"
 
 NOT_IN_ORDER = "the server did not end in order: its process was killed, or what it recorded last was removed"
 

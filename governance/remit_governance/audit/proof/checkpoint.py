@@ -100,7 +100,7 @@ def read_line(line: bytes) -> SignedCheckpoint:
             return signed
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    raise ValueError(f"it is no checkpoint of version {VERSION}")
+    raise ValueError(f"it is not a checkpoint of version {VERSION}")
 
 
 def signature_holds(signed: SignedCheckpoint) -> bool:

@@ -130,11 +130,11 @@ def _line_faults(lines: Lines, trusted: frozenset[str]) -> list[str]:
     for number, signed in enumerate(lines.signed, 1):
         where = f"line {number} of the checkpoint file"
         if signed is None:
-            faults.append(f"{where} was changed: it is no checkpoint")
+            faults.append(f"{where} was changed: it is not a checkpoint")
         elif signed.key not in trusted:
             faults.append(
-                f"{where} is signed with the key {signed.key[:16]}, which is none of ours: it was forged, or our key is"
-                " in a keyring that is locked"
+                f"{where} is signed with the key {signed.key[:16]}, which is not one of ours: it was forged, or our key"
+                " is in a locked keyring"
             )
         elif not signature_holds(signed):
             faults.append(f"{where} has a wrong signature: it was changed or forged")
@@ -157,11 +157,11 @@ def _disagreement(ours: Sequence[Checkpoint], log: Evidence) -> list[Fault]:
     for checkpoint in ours:
         if checkpoint.count > log.count:
             missing = span(log.count + 1, checkpoint.count)
-            return [Fault(f"the end was cut off: a checkpoint vouches for {missing}, missing now", log.count + 1)]
+            return [Fault(f"the end was cut off: a checkpoint vouches for {missing}, now missing", log.count + 1)]
         if log.hashes.get(checkpoint.count) != checkpoint.head:
             first = max(1, min(agreed + 1, checkpoint.count))
             changed = span(first, checkpoint.count)
-            return [Fault(f"the chain was recomputed: a checkpoint vouches for another hash of {changed}", first)]
+            return [Fault(f"the chain was recomputed: a checkpoint vouches for a different hash of {changed}", first)]
         agreed = max(agreed, checkpoint.count)
     return []
 
@@ -178,7 +178,7 @@ def _replaced(checkpoints: Sequence[Checkpoint], log: str) -> list[Fault]:
     ours = next((c for c in checkpoints if c.log == log), None)
     if not others or (checkpoints[-1].log == log and ours is not None and (ours.count == 0 or ours is checkpoints[0])):
         return []
-    return [Fault(f"it was replaced: the log last vouched for had {others[-1].count} records, and is another one", 1)]
+    return [Fault(f"it was replaced: the log last vouched for was another one, with {others[-1].count} records", 1)]
 
 
 def _unkept_claim(lines: Lines, later: Lines | None, claim: Claim | None) -> list[Fault]:

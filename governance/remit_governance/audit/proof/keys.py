@@ -72,7 +72,7 @@ class FileVault:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            raise _unusable(_reason(self.path, error), "make the file readable for you alone") from error
+            raise _unusable(_reason(self.path, error), "make the file readable only for you") from error
         if mode & 0o077:
             raise _unusable(f"{self.path} can be read or changed by others", f"run `chmod 600 {self.path}`")
         return (_key(data.decode("ascii", "replace").strip(), str(self.path)),)
@@ -117,7 +117,7 @@ class KeyringVault:
         """Returns the key, and makes it if there is none. Raises AuditError, also if the keyring does not keep it."""
         found = self.load() or self._made()
         if not found:
-            raise _unusable("the keyring keeps nothing", "set up a keyring, or none")
+            raise _unusable("the keyring stores nothing", "set up a working keyring, or use none")
         return found[0]
 
     def _made(self) -> tuple[bytes, ...]:
@@ -196,7 +196,8 @@ def _key(text: str, where: str) -> bytes:
         key = b""
     if len(key) != KEY_BYTES:
         raise _unusable(
-            f"what {where} holds is no key", "put the key back; without it no checkpoint that it signed can be checked"
+            f"what {where} holds is not a key",
+            "put the key back; else checkpoints that it signed cannot be checked",
         )
     return key
 

@@ -39,7 +39,7 @@ def prove(
     faults = [found] if found else []
     notes: list[str] = []
     if head is None and found is None:
-        notes.append("no signed head is kept: an end cut off after the last checkpoint would not show")
+        notes.append("no signed head is kept: if the end was cut off after the last checkpoint, nothing shows it")
     older = stored.older
     changed = older is not None and (older.key not in ours or not older.holds(ours[older.key]))
     if head is not None and (stored.damaged or changed):
@@ -48,8 +48,8 @@ def prove(
         rest = span(until + 1, log.count)
         if log.open_servers or any(start <= until < end for start, end in log.ended_servers):
             notes.append(
-                f"{rest}: not vouched for yet: written by a server that runs, or was killed, before it could sign;"
-                " or by somebody else"
+                f"{rest}: not vouched for yet: written by a server that is still running, or was killed before"
+                " it could sign; or by somebody else"
             )
         else:
             why = f"not vouched for: every server had ended in order, and somebody else wrote {rest}"
@@ -65,25 +65,25 @@ def compare(elsewhere: Lines, trusted: Collection[str], log: Evidence) -> Proof:
     for number, signed in enumerate(elsewhere.signed, 1):
         where = f"line {number} of the checkpoints elsewhere"
         if signed is None:
-            faults.append(Fault(f"{where} was changed: it is no checkpoint"))
+            faults.append(Fault(f"{where} was changed: it is not a checkpoint"))
         elif signed.key not in trusted:
-            faults.append(Fault(f"{where} is signed with the key {signed.key[:16]}, which is none of ours"))
+            faults.append(Fault(f"{where} is signed with the key {signed.key[:16]}, which is not one of ours"))
         elif not signature_holds(signed):
             faults.append(Fault(f"{where} has a wrong signature: it was changed or forged"))
         elif (said := signed.checkpoint).log != log.log:
-            notes.append(f"{where} is of another log, of {said.count} records, which is not here")
+            notes.append(f"{where} is of another log, with {said.count} records, which is not here")
         elif said.count > log.count:
-            why = f"the end was cut off: {where} vouches for {span(log.count + 1, said.count)}, missing now"
+            why = f"the end was cut off: {where} vouches for {span(log.count + 1, said.count)}, now missing"
             faults.append(Fault(why, log.count + 1))
         elif said.count >= log.before:
             if log.hashes.get(said.count) == said.head:
                 until = max(until, said.count)
             else:
                 first = max(1, min(until + 1, said.count))
-                why = f"the chain was recomputed: {where} vouches for another hash of {span(first, said.count)}"
+                why = f"the chain was recomputed: {where} vouches for a different hash of {span(first, said.count)}"
                 faults.append(Fault(why, first))
     if not faults and not until:
-        faults.append(Fault("no checkpoint elsewhere is of this log: it was replaced, or they are of another one"))
+        faults.append(Fault("no checkpoint elsewhere is of this log: the log was replaced, or they are of another one"))
     return Proof(until, tuple(faults), tuple(dict.fromkeys(notes)))
 
 
@@ -91,13 +91,13 @@ def _fault(stored: StoredHead, ours: Mapping[str, Signer], log: Evidence, checkp
     signed = stored.signed
     if signed is None:
         if stored.damaged:
-            return Fault("the signed head was changed: it is no head")
+            return Fault("the signed head was changed: it is not a signed head")
         if log.claim is not None and log.claim.head_kept:
             return Fault(f"the signed head was removed, though record {log.claim.number} says that one is kept")
         return None
     signer = ours.get(signed.key)
     if signer is None:
-        why = "which is none of ours: it was forged, or our key is in a keyring that is locked"
+        why = "which is not one of ours: it was forged, or our key is in a locked keyring"
         return Fault(f"the signed head is signed with the key {signed.key[:16]}, {why}")
     if not signed.holds(signer):
         return Fault("the signed head has a wrong signature: it was changed or forged")
@@ -106,16 +106,16 @@ def _fault(stored: StoredHead, ours: Mapping[str, Signer], log: Evidence, checkp
 
 def _disagreement(head: Head, log: Evidence, checkpointed: int) -> Fault | None:
     if head.log != log.log:
-        return Fault(f"it was replaced: the signed head is of another log, of {head.count} records", 1)
+        return Fault(f"it was replaced: the signed head is of another log, with {head.count} records", 1)
     if head.count > log.count:
         missing = span(log.count + 1, head.count)
-        return Fault(f"the end was cut off: the signed head vouches for {missing}, missing now", log.count + 1)
+        return Fault(f"the end was cut off: the signed head vouches for {missing}, now missing", log.count + 1)
     if head.count >= log.before and log.hashes.get(head.count) != head.head:
         first = max(1, min(checkpointed + 1, head.count))
-        why = f"the chain was recomputed: the signed head vouches for another hash of {span(first, head.count)}"
+        why = f"the chain was recomputed: the signed head vouches for a different hash of {span(first, head.count)}"
         return Fault(why, first)
     if head.count < checkpointed:
-        why = f"it counts {head.count} records, and a checkpoint {checkpointed}"
+        why = f"it counts {head.count} records, but a checkpoint counts {checkpointed}"
         return Fault(f"the signed head was put back to an earlier one: {why}")
     return None
 

@@ -288,7 +288,7 @@ class Sealer:
         if stored.signed is None or signer is None or not stored.signed.holds(signer):
             # Set it aside, because with a forged serial it could be taken for the newest head for ever.
             self._reject()
-            return Trouble("the signed head was changed or forged, or its key is in a keyring that is locked")
+            return Trouble("the signed head was changed or forged, or its key is in a locked keyring")
         head = stored.signed.head
         self._serial = head.serial
         return self._parted(head, chain, alone)
@@ -296,12 +296,12 @@ class Sealer:
     def _parted(self, head: Head, chain: Chain, alone: Callable[[], bool]) -> Trouble | None:
         if head.log != chain.log:
             self._notary.keep(head)
-            replaced = Trouble(f"it was replaced: the signed head is of a log of {head.count} records")
+            replaced = Trouble(f"it was replaced: the signed head is of another log, with {head.count} records")
             return None if chain.begun else replaced
         if head.count > chain.end[0] or chain.hash_at(head.count) not in {head.head, None}:
             # The head will follow the log from now on, so keep what it said as a checkpoint, which shows this for ever.
             self._notary.keep(head)
-            why = f"the signed head vouches for a record {head.count} that is not here"
+            why = f"the signed head vouches for record {head.count}, which is not here"
             return Trouble(f"its end was cut off or rewritten: {why}")
         strange = list(_without((head.count + 1, chain.end[0]), self._own))
         if not strange or not alone():
@@ -311,7 +311,7 @@ class Sealer:
         if opened and all(chain.every(*one, may_wait) for one in strange):
             return None  # the server was killed before it signed these records, which may wait for the disk
         if opened or all(chain.every(*one, _of_the_log) for one in strange):
-            return Trouble(f"{said}: not vouched for: written as a server was killed, or by somebody else")
+            return Trouble(f"{said}: not vouched for: written when a server was killed, or by somebody else")
         # No server was open then, and a server that ends in order has signed all of its records.
         why = f"{said}: not vouched for: every server had ended in order, and somebody else wrote this"
         return Trouble(why, (strange[0][0], strange[-1][1]))

@@ -104,12 +104,12 @@ def _resume(active: sqlite3.Connection, segment: Segment, at: Position, known: C
     """Moves `at` to the checkpoint's record, if its hash is the one that the checkpoint vouches for; else returns what
     is wrong."""
     if known.log != segment.log:
-        return Broken(1, f"it was replaced: the log last vouched for had {known.count} records, and is another one")
+        return Broken(1, f"it was replaced: the log last vouched for was another one, with {known.count} records")
     count = live_segment(active).count
     if known.count > count:
         return Broken(count + 1, f"the end was cut off: a checkpoint counts {known.count} records")
     if hash_at(active, segment, known.count) != known.head:
-        return Broken(max(1, known.count), "the chain was recomputed: a checkpoint vouches for another hash")
+        return Broken(max(1, known.count), "the chain was recomputed: a checkpoint vouches for a different hash")
     if known.count == segment.before:
         return begin(segment, at)
     at.count, at.head = known.count, known.head
@@ -158,7 +158,7 @@ class _Whole:
                     same = index_is_whole(connection)
             if not same:
                 yield Fault(
-                    f"segment {ordinal} was changed: its records are whole, and its index may hide some of them"
+                    f"segment {ordinal} was changed: its records are intact, but its index may hide some of them"
                 )
 
     def _closed_ones(self, active: Segment) -> Broken | None:

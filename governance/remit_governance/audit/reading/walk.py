@@ -58,7 +58,7 @@ def begin(segment: Segment, at: Position) -> Broken | None:
     if segment.ordinal == 1 and (segment.before, segment.previous) != (0, ""):
         return at.broken("the first segment says that records came before it")
     if at.head and (segment.before, segment.previous) != (at.count, at.head):
-        return at.broken(f"segment {segment.ordinal} does not go on where the one before it ended")
+        return at.broken(f"segment {segment.ordinal} does not continue where the one before it ended")
     at.count, at.head = segment.before, segment.genesis
     return None
 
@@ -82,7 +82,7 @@ def end(connection: sqlite3.Connection, segment: Segment, at: Position, *, close
     if early is not None:
         return Broken(early, f"record {early} is in segment {segment.ordinal}, which begins after {segment.before}")
     if segment.count > at.count or (closed and segment.count < at.count):
-        why = f"the chain's end says {segment.count} records, {at.count} are there"
+        why = f"the chain's end says {segment.count} records, but there are {at.count}"
         return Broken(min(segment.count, at.count) + 1, why)
     empty = segment.count == segment.before
     if segment.head != (segment.genesis if empty else hash_at(connection, segment, segment.count)):
@@ -97,7 +97,7 @@ def sound(connection: sqlite3.Connection, at: Position, path: Path) -> Broken | 
         return at.broken(f"the database is damaged: {state}", damaged=True)
     frame = damaged_frame(Path(f"{path}-wal"))
     if frame is not None:
-        return at.broken(f"frame {frame} of the write-ahead log is damaged, what followed is lost")
+        return at.broken(f"frame {frame} of the write-ahead log is damaged, and what followed is lost")
     return None
 
 
@@ -139,7 +139,7 @@ def _first_wrong(connection: sqlite3.Connection, at: Position) -> Broken:
         if hashlib.sha256(at.head.encode() + content).hexdigest().encode() != digest:
             return at.broken(f"record {expected} does not match its hash")
         at.count, at.head = expected, digest.decode()
-    return at.broken("the database is damaged: it says something else each time it is read")
+    return at.broken("the database is damaged: it reads differently each time")
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> object:

@@ -117,7 +117,7 @@ def _unclear(doubts: Sequence[str]) -> Decision:
 def _past(action: Action, parts: Parts) -> Iterator[str]:
     """Yields a doubt if a command of git may show files that policy does not let anybody read."""
     if action.history and reads_history(part.command or () for part in parts.actions):
-        yield "git's history contains files that policy keeps unread, and this may show them"
+        yield "git's history contains files that policy does not let be read, and this may show them"
 
 
 def _deferred_write(part: Action, decision: Decision) -> bool:

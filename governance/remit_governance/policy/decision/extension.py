@@ -24,7 +24,7 @@ MAX_REASON = 500
 
 _VERDICTS = {verdict.word: verdict for verdict in Verdict}
 _CODES = {Verdict.ALLOW: "rule_allow", Verdict.REQUIRE_REVIEW: "rule_review", Verdict.DENY: "rule_deny"}
-_NOT_UNDERSTOOD = "one of their answers cannot be understood"
+_NOT_UNDERSTOOD = "the extension rules' answers cannot be understood"
 _CORRECT = "correct the rule's file, or remove it"
 
 
@@ -82,7 +82,13 @@ def _definition(file: str, module: ast.Module) -> ast.FunctionDef:
     plain = len(given.posonlyargs) + len(given.args)
     takes_one = plain - len(given.defaults) <= 1 and (plain >= 1 or given.vararg is not None)
     if not takes_one or None in given.kw_defaults:
-        raise _wrong(file, rule.lineno, rule.col_offset + 1, "`rule` is given one thing", "write `def rule(action):`")
+        raise _wrong(
+            file,
+            rule.lineno,
+            rule.col_offset + 1,
+            "`rule` has to take one argument",
+            "write `def rule(action):`",
+        )
     return rule
 
 
@@ -100,7 +106,7 @@ def _syscalls(file: str, module: ast.Module) -> frozenset[str] | None:
         words = [e.value for e in elements if isinstance(e, ast.Constant) and isinstance(e.value, str) and e.value]
         if not words or len(words) != len(elements):
             fix = 'write it like `SYSCALLS = ("fs.write",)`'
-            raise _wrong(file, node.lineno, node.col_offset + 1, "`SYSCALLS` is no tuple of words", fix)
+            raise _wrong(file, node.lineno, node.col_offset + 1, "`SYSCALLS` is not a tuple of words", fix)
         return frozenset(words)
     return None
 
@@ -159,14 +165,14 @@ def reasons_of(rules: Sequence[ExtensionRule], action: Action, answers: Json) ->
     A rule that failed denies. Raises ExtensionError if the answers cannot be understood.
     """
     if not isinstance(answers, list) or len(answers) != len(rules):
-        raise ExtensionError(_NOT_UNDERSTOOD, "it is not one for each rule", _CORRECT)
+        raise ExtensionError(_NOT_UNDERSTOOD, "there is not one answer for each rule", _CORRECT)
     reasons = (_reason(rule, action, answer) for rule, answer in zip(rules, answers, strict=True))
     return tuple(reason for reason in reasons if reason is not None)
 
 
 def _reason(rule: ExtensionRule, action: Action, answer: Json) -> Reason | None:
     if not isinstance(answer, Mapping):
-        raise ExtensionError(_NOT_UNDERSTOOD, f"that of `{rule.name}` is no object", _CORRECT)
+        raise ExtensionError(_NOT_UNDERSTOOD, f"the answer of `{rule.name}` is not an object", _CORRECT)
     error, word, said = answer.get("error"), answer.get("verdict"), answer.get("reason")
     if isinstance(error, str):
         return _reason_of(rule, RULE_ERROR, Verdict.DENY, f"the rule failed: {error}")

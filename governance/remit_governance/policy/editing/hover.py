@@ -98,7 +98,7 @@ _VERBS = {
     "allow": "allows",
     "deny": "denies",
     "pass": "says nothing about",
-    "require_review": "has you asked about",
+    "require_review": "asks you about",
 }
 
 

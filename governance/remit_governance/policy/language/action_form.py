@@ -138,7 +138,7 @@ def parse_question(value: object, policy: Policy) -> tuple[Action, Claim | None]
     form = _validate(AskedForm, value)
     near = () if form.syscall in SYSCALLS else difflib.get_close_matches(form.syscall, SYSCALLS, n=1, cutoff=0.75)
     if near and not _is_named(form.syscall, policy):
-        why = f"nothing asks for the syscall `{form.syscall}`"
+        why = f"no action has the syscall `{form.syscall}`"
         raise ActionError("the action cannot be judged", why, f"did you mean `{near[0]}`")
     action = form.action()
     return action, None if form.token is None else form.token.claim(action, policy)
@@ -208,7 +208,7 @@ def example_faults(form: RuleForm, rule: Rule, document: Document, place: Place)
             try:
                 subject = Subject.of(parse_action(given))
             except ActionError as error:
-                yield document.problem(at, f"the example of `{form.name}` is no action: {error.why}", error.fix)
+                yield document.problem(at, f"the example of `{form.name}` is not an action: {error.why}", error.fix)
                 continue
             if _applies(rule, subject) is not wanted:
                 problem = "does not match" if wanted else "matches"

@@ -109,7 +109,7 @@ def find_unknown_tools(form: IntentsForm, document: Document) -> Iterator[Proble
         for position, name in enumerate(given.tools or () if given else ()):
             if canonical_tool(name) not in known:
                 place = ("intents", intent.value, "tools", position)
-                yield document.problem(place, f"`{name}` is no tool of Remit's own", "correct it, if it is not added")
+                yield document.problem(place, f"`{name}` is not one of Remit's own tools", "correct it, or add it")
 
 
 def _row_of(form: IntentsForm, intent: Intent) -> IntentForm | None:

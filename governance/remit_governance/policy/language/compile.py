@@ -200,7 +200,7 @@ class _WildChars:
 def _too_wild(document: Document, place: Place) -> Problem:
     return document.problem(
         place,
-        f"from here on a path may meet globs with wildcards of more than {MAX_WILD_CHARS} characters",
+        f"from here on, globs that a path may match have more than {MAX_WILD_CHARS} characters with wildcards",
         "name folders, such as `src/**`, instead of single files",
     )
 
@@ -223,7 +223,7 @@ def _loosened(form: PolicyForm, document: Document, source: Source) -> Iterator[
     if source.project and form.tdd_tests is not None and form.tdd_tests.except_:
         yield document.problem(
             ("tdd_tests", "except"),
-            "`except` says what is no test, and a project's policy may only tighten",
+            "`except` says which files are not tests, and a project's policy may only tighten",
             "move it to your own policy file",
         )
 
@@ -300,7 +300,7 @@ def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Documen
             "give each rule its own name",
         )
     if form.name.startswith(SCOPE_RULES):
-        yield document.problem((*place, "name"), f"the name `{form.name}` is one of a work item", "use another word")
+        yield document.problem((*place, "name"), f"the name `{form.name}` belongs to a work item", "use another word")
     if form.name.startswith("builtin."):
         yield document.problem((*place, "name"), f"the name `{form.name}` looks built in", "start it with another word")
     if not rule.grants and form.action == "allow":
@@ -312,7 +312,7 @@ def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Documen
     if not rule.grants and "session.set_mode" in (form.match.syscall or ()) and Mode.STRICT in (form.match.mode or ()):
         yield document.problem(
             (*place, "match"),
-            f"`{form.name}` holds strict mode back, and a project's policy may only tighten",
-            "name looser modes alone: `mode: [explore, debug]`",
+            f"`{form.name}` prevents strict mode, and a project's policy may only tighten",
+            "name only looser modes: `mode: [explore, debug]`",
         )
     yield from example_faults(form, rule, document, place)

@@ -98,7 +98,7 @@ class Document:
 def read_document(file: str, text: str, most: Most = OWN) -> Document:
     """Parses one YAML (or JSON) document. Raises PolicyError with the place of the first fault."""
     if len(text) > most.characters:
-        raise PolicyError((Problem(file, 1, 1, f"the file is over {most.characters} characters", "write less"),))
+        raise PolicyError((Problem(file, 1, 1, f"the file has more than {most.characters} characters", "shorten it"),))
     if foreign := _NOT_YAML.search(text):
         raise PolicyError((_foreign_character(file, text, foreign.start()),))
     document = Document(file, None)
@@ -113,7 +113,7 @@ def read_document(file: str, text: str, most: Most = OWN) -> Document:
 def _foreign_character(file: str, text: str, position: int) -> Problem:
     before = text[:position]
     line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-    return Problem(file, line, column, f"the character U+{ord(text[position]):04X} may not stand in YAML", "remove it")
+    return Problem(file, line, column, f"the character U+{ord(text[position]):04X} is not allowed in YAML", "remove it")
 
 
 def _syntax(file: str, error: yaml.MarkedYAMLError) -> Problem:
@@ -132,10 +132,13 @@ _IN_WORDS: Mapping[str, tuple[str, str]] = {
     "expected ',' or ']'": ("the `[` of line LINE is not closed", _CLOSE),
     "alias": ("a value that starts with `*` stands for another place", "quote a value that starts with `*`"),
     "cannot start any token": (
-        "no value starts with this character",
+        "no value can start with this character",
         "indent with spaces, or quote the value",
     ),
-    "mapping values are not allowed": ("a `:` stands where no key is", "quote the value, or begin a line with the key"),
+    "mapping values are not allowed": (
+        "there is a `:` where no key can be",
+        "quote the value, or begin a line with the key",
+    ),
     "unexpected end of stream": ("a quote is not closed", "close the quote"),
 }
 """Words of the parser's message → the message for a person, and how to fix the fault."""
@@ -221,7 +224,7 @@ class _Reader:
                 self._check_tag(event, f"{_TAG}map")
                 return self._mapping(event, place, depth)
             case _:
-                raise self._fault(event, "this is no YAML value", "correct the YAML")
+                raise self._fault(event, "this is not a YAML value", "correct the YAML")
 
     def _items(self, start: SequenceStartEvent) -> Iterator[Event]:
         """Yields the first event of each item of a sequence. The caller has to read an item before it asks for the next
@@ -255,7 +258,7 @@ class _Reader:
         for part in self._items(event) if isinstance(event, SequenceStartEvent) else (event,):
             value = self._read(part, place, depth + 1)
             if not isinstance(value, dict):
-                raise self._fault(part, "`<<` merges something that is no mapping", "merge an anchored mapping")
+                raise self._fault(part, "`<<` merges something that is not a mapping", "merge an anchored mapping")
             for name, each in value.items():
                 result.setdefault(name, each)
         return result

@@ -95,7 +95,7 @@ def load_rules(folder: Path) -> tuple[ExtensionRule, ...]:
     try:
         entries = os.listdir(folder) if is_given(folder) else []  # noqa: PTH208 an error here must not be hidden
     except OSError as error:
-        raise _unreadable(folder, 1, f"the folder cannot be read: {_why(error)}", "make it a folder of yours") from None
+        raise _unreadable(folder, 1, f"the folder cannot be read: {_why(error)}", "make it readable") from None
     rules: list[ExtensionRule] = []
     problems: list[Problem] = []
     for name in sorted(entry for entry in entries if entry.endswith(".py")):
@@ -149,7 +149,7 @@ def read_source(path: Path, project: bool = False, most: int = MAX_BYTES) -> Sou
         with open(path, "rb", opener=_of_project if project else None) as file:
             data = file.read(most + 1)
         if len(data) > most:
-            raise _unreadable(path, 1, f"the file is over {most} bytes", "split it")
+            raise _unreadable(path, 1, f"the file has more than {most} bytes", "split it")
         return Source(str(path), data.decode("utf-8-sig"), project)
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
@@ -170,7 +170,7 @@ def _of_project(path: str, flags: int) -> int:
     fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise OSError(errno.EINVAL, "no regular file")
+        raise OSError(errno.EINVAL, "not a regular file")
     return fd
 
 

@@ -65,10 +65,10 @@ FIXES: Mapping[str, str] = MappingProxyType(
         "int_type": "write a whole number",
         "literal_error": "use {expected}",
         "model_type": "write `key: value` pairs",
-        _MISMATCH: "use letters, digits, `.`, `_` and `-`, a letter or digit first, 100 in all",
+        _MISMATCH: "use up to 100 letters, digits, `.`, `_` and `-`, and begin with a letter or digit",
         "string_too_long": "write {max_length} characters at most",
         "string_too_short": "write something, or leave it out",
-        "string_type": "write text: where it looks like something else, in quotes",
+        "string_type": "write text, in quotes if it looks like something else",
         "tuple_type": "write a list, such as `[a, b]`",
     }
 )

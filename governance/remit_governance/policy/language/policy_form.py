@@ -26,7 +26,7 @@ def parse_size(value: str | int) -> int:
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         known = " ".join(SIZES)
-        raise ValueError(f"`{value}` is no quantity: write a whole number and one of {known}, without a space")
+        raise ValueError(f"`{value}` is not a quantity: write a whole number and one of {known}, without a space")
     if match[2] and match[2] not in SIZES:
         raise ValueError(f"unknown unit `{match[2]}`: use {' '.join(SIZES)}, case-sensitive")
     return int(match[1]) * SIZES.get(match[2], 1)
@@ -76,7 +76,7 @@ Words = Annotated[tuple[Word, ...], BeforeValidator(_many)]
 def _no_exclusions(globs: tuple[str, ...]) -> tuple[str, ...]:
     for glob in globs:
         if glob.startswith("!"):
-            raise ValueError(f"`{glob}` excludes from what is excluded: name what is no test")
+            raise ValueError(f"`{glob}` makes an exception from an exception: name only what is not a test")
     return globs
 
 

@@ -21,7 +21,7 @@ def warnings_of(document: Document, form: PolicyForm) -> Iterator[Problem]:
             if item.same(rule.match) or not item.given():
                 yield document.problem(
                     (*place, "except", n),
-                    f"`{rule.name}` can never apply: its except is its match",
+                    f"`{rule.name}` can never apply: its `except` is the same as its `match`",
                     "narrow the except",
                 )
         yield from _odd_rule(document, rule, place)
@@ -60,7 +60,7 @@ def _misspellings(document: Document, name: str, syscalls: tuple[str, ...], plac
     for i, syscall in enumerate(syscalls):
         if syscall not in SYSCALLS and (near := difflib.get_close_matches(syscall, SYSCALLS, n=1, cutoff=0.75)):
             fix = f"did you mean `{near[0]}`"
-            yield document.problem((*place, i), f"{where}: nothing asks for `{syscall}`", fix)
+            yield document.problem((*place, i), f"{where}: no action has the syscall `{syscall}`", fix)
 
 
 def _unknown_tags(document: Document, name: str, tags: tuple[str, ...], place: Place) -> Iterator[Problem]:

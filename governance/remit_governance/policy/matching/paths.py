@@ -169,7 +169,7 @@ def glob_fault(glob: str) -> str | None:
     if any(part in {".", ".."} for part in body.split("/")) or "//" in body:
         return "paths are matched without `.`, `..` and `//`"
     if "\0" in body:
-        return "no path holds a NUL"
+        return "no path contains a NUL"
     return None if is_plain(body) or glob_expression(body) else "it matches nothing"
 
 

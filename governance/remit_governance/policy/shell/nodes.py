@@ -83,7 +83,7 @@ def strange(node: Node) -> str:
         "string": "a text is known only when it runs",
         "unset_command": "it unsets variables",
     }
-    return names.get(node.type, f"`{node.type.replace('_', ' ')}` is not read here")
+    return names.get(node.type, f"Remit cannot read `{node.type.replace('_', ' ')}`")
 
 
 TAKE_NUMBERS = frozenset({"echo", "printf", "exit", "return", "test", "wait", "kill"})

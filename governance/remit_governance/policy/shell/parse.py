@@ -73,22 +73,22 @@ def _read_into(script: str, draft: Draft, depth: int) -> None:
         draft.doubt(f"it is longer than {MOST_CHARACTERS} characters")
         return
     if _HIDDEN.search(script) or "\ud800" <= max(script, default="") <= "\udfff":
-        draft.doubt("it holds characters that are not shown")
+        draft.doubt("it contains characters that are not visible")
         return
     plain = without_here_documents(script)
     if plain is None:
-        draft.doubt("a here-document is not plain, or stands beside what is not")
+        draft.doubt("a here-document, or what stands beside it, is not plain")
         plain = script
     if len(plain) > MOST_PARSED:
         draft.doubt(f"it is longer than {MOST_PARSED} characters besides its here-documents")
         return
     if _JOINED_LINE.search(plain):
-        draft.doubt("a word goes on over the end of a line")
+        draft.doubt("a word continues over the end of a line")
     if _ODD_START.search(plain):
         draft.doubt("a line or a word begins with a backslash and a blank")
     root = parsed(plain)
     if root.has_error:
-        draft.doubt("it is no well-formed command line")
+        draft.doubt("it is not a well-formed command line")
     before = draft.values, draft.constants, draft.assigned
     draft.values, draft.constants, draft.assigned = {}, {}, Counter(assigned_names(root))
     _walk(root, draft, depth)
@@ -116,7 +116,7 @@ def _walk(node: Node, draft: Draft, depth: int) -> None:
         return
     kind = node.type
     if node.is_missing or kind == "ERROR":
-        draft.doubt("it is no well-formed command line")
+        draft.doubt("it is not a well-formed command line")
     if kind == "subshell":
         _apart(node, draft, depth)
     elif kind in _FOLLOWED:
@@ -140,7 +140,7 @@ def _children(node: Node, draft: Draft, depth: int) -> None:
     if spelled(node).startswith("(("):
         draft.doubt("arithmetic means different things to different shells")
     if node.type == "compound_statement" and not node.named_children:
-        draft.doubt("`{}` is a program's name here, and a group elsewhere")
+        draft.doubt("`{}` is a program's name here, and a group in other shells")
     if any(child.type == "|&" for child in node.children):
         draft.doubt("`|&` means different things to different shells")
     values = node.children_by_field_name("value") if node.type in _VALUES else []
@@ -200,13 +200,13 @@ def _redirected(node: Node, draft: Draft, depth: int) -> None:
         _walk(body, draft, depth + 1)
     late = [word for child in redirects for word in _redirect(child, draft, depth)]
     if late and any(each.type in {"&>", "&>>"} for child in redirects for each in child.children):
-        draft.doubt("words stand behind `&>`")
+        draft.doubt("there are words after `&>`")
     if body is not None and body.type == "command":
         _command(body, draft, depth + 1, late)
     elif late:
-        draft.doubt("words stand behind a redirection")
+        draft.doubt("there are words after a redirection")
     if body is not None and is_shell(body) and any(map(feeds, redirects)):
-        draft.doubt("a shell is fed commands")
+        draft.doubt("a shell gets commands as input")
 
 
 def _redirect(node: Node, draft: Draft, depth: int) -> list[Node]:
@@ -312,11 +312,11 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
         if child.type == "variable_assignment":
             _assignment(child, draft, depth)
         elif child.type == "herestring_redirect" and is_shell(node):
-            draft.doubt("a shell is fed commands")
+            draft.doubt("a shell gets commands as input")
             _redirect(child, draft, depth)
         elif child.type in {"file_redirect", "heredoc_redirect", "herestring_redirect"}:
             if any(each.type in {"&>", "&>>"} for each in child.children):
-                draft.doubt("words stand behind `&>`")
+                draft.doubt("there are words after `&>`")
             behind += _redirect(child, draft, depth)
         else:
             words.append(_argument(child, draft, depth))
@@ -324,7 +324,7 @@ def _command(node: Node, draft: Draft, depth: int, late: Sequence[Node] = ()) ->
     name = node.child_by_field_name("name")
     while words and name is not None and spelled(name) in RESERVED:
         # The grammar reads a loop or a group after `!` as a program called, for example, `while`.
-        draft.doubt(f"`{spelled(name)}` begins what is not read here")
+        draft.doubt(f"`{spelled(name)}` begins something that Remit cannot read")
         words, name = words[1:], name.next_named_sibling
     if not words:
         return
@@ -342,7 +342,7 @@ def _argument(node: Node, draft: Draft, depth: int) -> Word:
     if before is not None and before.end_byte == node.start_byte:
         draft.doubt("where a word ends and the next begins is not certain")
     if _DESCRIPTOR.fullmatch(spelled(node)):
-        draft.doubt("a name in braces may belong to a redirection, and is no word then")
+        draft.doubt("a name in braces may belong to a redirection, and then is not a word")
     return _known(node, draft, depth, loose=True) or Word(UNKNOWN)
 
 
@@ -353,7 +353,7 @@ def _simple(words: list[Word], draft: Draft, depth: int) -> None:
     if words[0].pattern:
         draft.doubt("a program's name is a pattern")
     if any(word.counted for word in words) and (words[0].counted or words[0].text not in TAKE_NUMBERS):
-        draft.doubt("a number is known only when it runs, or is none")
+        draft.doubt("a number is known only when it runs, or is not a number")
     layers = unwrap(words)
     if not draft.spend(sum(map(len, (*layers.wrappers, *layers.suspects))) // 50):
         return

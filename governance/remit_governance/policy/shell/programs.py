@@ -167,7 +167,7 @@ def _sed(arguments: Sequence[str]) -> Iterator[str]:
     if _has(arguments, short="f", long=("--file",)):
         yield "takes its script from a file"
     elif not all(_SED_OPTION.fullmatch(a) for a in arguments if a.startswith("-")):
-        yield "has options that are not known here"
+        yield "has options that Remit does not know"
     elif not all(map(_sed_reads, _sed_scripts(arguments))):
         yield "has a script that may write files or run programs"
 
@@ -187,7 +187,7 @@ _AWK_REACHES_OUT = re.compile(
 
 def _awk(arguments: Sequence[str]) -> Iterator[str]:
     if any(argument.startswith("-") and not _AWK_OPTION.fullmatch(argument) for argument in arguments):
-        yield "has options that are not known here"
+        yield "has options that Remit does not know"
     for program in arguments:
         if _AWK_REACHES_OUT.search(program):
             yield "has a program that may write files or run others"
@@ -216,7 +216,7 @@ def _git(arguments: Sequence[str]) -> Iterator[str]:
     if any(option not in {"-C", "--no-pager", "-P", "--version", "--help"} for option in own if option[:1] == "-"):
         yield "has options that can change what it runs"
     if effect_of(("git", *arguments)) == "unknown":
-        yield f"`{words[0][:40]}` is not known here with these words: it may be an alias, or run what they name"
+        yield f"Remit does not know `{words[0][:40]}` with these words: it may be an alias, or run what they name"
     if any(len(w) > 2 and any(o.startswith(w.partition("=")[0]) for o in _GIT_RUNS) for w in words if w[:2] == "--"):
         yield "has an option that runs a program or writes a file"
     if words[0] == "grep" and any(re.match(r"-[^-]*O", word) for word in words):
@@ -256,7 +256,7 @@ def _unzip(arguments: Sequence[str]) -> Iterator[str]:
         yield _UNPACKS
 
 
-_SETS = "sets a variable, whose name may hold a command"
+_SETS = "sets a variable, whose name may contain a command"
 
 
 def _printf(arguments: Sequence[str]) -> Iterator[str]:
@@ -266,12 +266,12 @@ def _printf(arguments: Sequence[str]) -> Iterator[str]:
 
 def _test(arguments: Sequence[str]) -> Iterator[str]:
     if "-v" in arguments:
-        yield "looks for a variable, whose name may hold a command"
+        yield "looks for a variable, whose name may contain a command"
 
 
 def _set(arguments: Sequence[str]) -> Iterator[str]:
     if any({"k", "A"} & set(word) for word in arguments if word[:1] in {"-", "+"}) or "keyword" in arguments:
-        yield "makes variables of arguments"
+        yield "turns arguments into variables"
 
 
 DOUBTS: Mapping[DoubtName, Callable[[Sequence[str]], Iterator[str]]] = MappingProxyType(

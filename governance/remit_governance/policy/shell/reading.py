@@ -119,7 +119,7 @@ class Draft:
         if argv == ("cd", "-") and len(self.folders) > 1:
             return  # goes to a folder that is in `folders` already
         if argv[0] in {"pushd", "popd"} or (argv[0] == "cd" and (len(argv) != 2 or argv[1] in {"-", UNKNOWN})):
-            self.doubt("it goes to a folder that is known only when it runs")
+            self.doubt("it changes to a folder that is known only when it runs")
         elif argv[0] == "cd":
             self.folders |= {posixpath.normpath(place) for place in self.places(argv[1])}
             if len(self.folders) > MOST_FOLDERS:

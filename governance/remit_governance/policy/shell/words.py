@@ -174,7 +174,7 @@ def _bare(text: str) -> Word:
     """Returns the word for text outside quotes, where backslashes escape, and wildcards and braces may expand."""
     if "\n" in text:
         # The grammar sometimes makes the end of a line a part of the word that follows.
-        return Word(doubt="a word goes on over the end of a line")
+        return Word(doubt="a word continues over the end of a line")
     if _BLANK.search(text):
         return Word(doubt="where a word ends and the next begins is not certain")
     out: list[str] = []

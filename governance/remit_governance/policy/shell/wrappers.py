@@ -187,7 +187,7 @@ def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], fou
             break
         width = _option_width(text, wrapper)
         if width == 0:
-            found.doubts.append(f"`{text[:40]}` of `{program}` is not known here")
+            found.doubts.append(f"Remit does not know `{text[:40]}` of `{program}`")
             return None
         at += width
     return words[at + wrapper.operands :]
@@ -216,7 +216,7 @@ def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
         if "-o" in letters and text.endswith("o") and at + 1 < len(words) and words[at + 1].text in _MODES:
             letters, at = letters - {"-o"}, at + 1
         if text.startswith("+") or not letters <= _NOT_A_SCRIPT or "-s" in letters:
-            found.doubts.append(f"`{text[:40]}` of `{program}` is not known here")
+            found.doubts.append(f"Remit does not know `{text[:40]}` of `{program}`")
         runs_text |= "-c" in letters
         at += 1
     if runs_text and at < len(words):

@@ -66,12 +66,12 @@ def prove_alone(run: TestRun, before: TestFiles, now: TestFiles, failing: Collec
         return NotProven(f"{why}: put it back, and write the new tests into new files")
     new = {path: text for path, text in now.texts.items() if path not in before.texts}
     if not new:
-        return NotProven("no new file of tests was written")
+        return NotProven("no new test file was written")
     tested = _tested(run, now, new)
     other = sorted(path for path, text in new.items() if path not in tested and not _is_data(path, text, tested))
     if not tested or other:
         why = f"no test in {name_some(other or sorted(new))} passed when all tests ran"
-        return NotProven(f"{why}: remove it, and write what is needed into a file of tests that this run finds")
+        return NotProven(f"{why}: remove it, and write what is needed into a test file that this run finds")
     return None
 
 
@@ -119,14 +119,14 @@ def tests_written(
 def describe_written(paths: Sequence[str], before: TestFiles) -> str:
     """Returns a sentence that says which forbidden files a run wrote; if they are data, also how to allow a test of the
     project to write them."""
-    said = f"it wrote files of tests while it ran, which nothing may, even where it puts them back: {name_some(paths)}"
+    said = f"it wrote test files while it ran, which is not allowed, even if it puts them back: {name_some(paths)}"
     if any(_PROGRAMS.search(path) or is_locked_file(PurePosixPath(path).name) for path in paths):
         return said
     named = ", ".join(f'"{path}"' for path in paths[:MOST_NAMED])
     except_them = f"the person can name them in their policy file (`tdd_tests: {{except: [{named}]}}`)"
     new = [path for path in paths if path not in before.texts]
-    ignore = f", or have git ignore what is made anew ({name_some(new)})" if new else ""
-    return f"{said}; where a test of the project does so, {except_them}{ignore}"
+    ignore = f", or let git ignore the new files ({name_some(new)})" if new else ""
+    return f"{said}; if a test of the project does so, {except_them}{ignore}"
 
 
 def _is_test(path: str, before: TestFiles, is_locked: Callable[[str], bool], ignored: Collection[str]) -> bool:

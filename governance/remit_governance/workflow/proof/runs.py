@@ -19,9 +19,9 @@ from remit_governance.canonical import canonical, digest_bytes
 from remit_governance.workflow.proof.pieces import Named, name_test, whole_of
 
 MOST_NAMED = 5
-ASSERT_FIRST = "let a test assert first that what it needs is there"
+ASSERT_FIRST = "let the test first assert that what it uses exists"
 _MEND = (
-    "mend the code; where one fails by chance, run all tests again; where one holds what is to be changed, "
+    "fix the code; if one fails by chance, run all tests again; if one checks what is to be changed, "
     "call revise_tests and change it first"
 )
 ONLY_ALL = "only a run of all tests counts: call run_tests without a path, a filter or another runner"
@@ -155,7 +155,7 @@ def prove_red(
     A test that no change in the agent's `work` brought in is the person's. `committed` are the test files as the last
     commit has them, or None if that is not known.
     """
-    doubted = f"the run is not believed: {run.doubt}" if run.doubt else _more_than_fixtures(before, now, work)
+    doubted = f"the run is not trusted: {run.doubt}" if run.doubt else _more_than_fixtures(before, now, work)
     if doubted:
         return NotProven(doubted)
     failed = [case for case in run.cases if case.ending in {"failed", "error"}]
@@ -181,21 +181,21 @@ def _why_not_red(
     committed: Mapping[str, str] | None,
 ) -> str:
     """Returns in words why none of the failed tests counts, and what would count."""
-    doubt = f" (whose they are is not known: {work.doubt})" if work.doubt else ""
+    doubt = f" (it is not known who wrote them: {work.doubt})" if work.doubt else ""
     by_assertion = [case for case in failed if case.by_assertion and case.ending == "failed"]
     broken = [case for case in failed if _is_unimported(case, now, committed)]
     if not by_assertion or broken:
         none = (
             "what failed by an assertion is as it was committed" if by_assertion else "no test failed by an assertion"
         )
-        why = f"{none}; what broke is no proof: {_names(broken or failed)}{doubt}"
+        why = f"{none}; a test that breaks proves nothing: {_names(broken or failed)}{doubt}"
         return f"{why}; {next((case.advice for case in failed if case.advice), ASSERT_FIRST)}"
     if committed is not None and (old := _of_person(failed, now, work, committed)):
         other = f"{name_some(before.differing(now))} is not as it was when the plan was complete"
-        mend = "let a new test fail there, or put it back where the committed one is to pass"
+        mend = "let a new test fail there, or put it back if the committed one is to pass"
         return f"{_names(old)} fails as it is committed, and {other}: {mend}"
     why = f"the tests that failed are neither new nor changed, nor the person's: {_names(by_assertion)}"
-    return f"{why}{doubt}; write another, or an assertion more in one of them"
+    return f"{why}{doubt}; write another test, or add an assertion to one of them"
 
 
 def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> str:
@@ -205,7 +205,7 @@ def _more_than_fixtures(before: TestFiles, now: TestFiles, work: AgentWork) -> s
         is_own = path in now.texts and work.touched(path)
         if is_own and PurePosixPath(path).name == "conftest.py" and (more := beyond_fixtures(now.texts[path])):
             named = ", ".join(more[:MOST_NAMED])
-            return f"`{path}` may hold fixtures alone, and has {named}; leave the rest to the person"
+            return f"`{path}` may contain only fixtures, but has {named}; leave the rest to the person"
     return ""
 
 
@@ -265,14 +265,14 @@ def prove_green(run: TestRun, red: Red, now: TestFiles) -> NotProven | None:
     if not run.whole:  # say this first: such a run may fail only because a part of the tests does not run all lines
         return NotProven(ONLY_ALL)
     if run.doubt:
-        return NotProven(f"the run is not believed: {run.doubt}")
+        return NotProven(f"the run is not trusted: {run.doubt}")
     moved = red.locked.differing(now)
     if moved:
         why = f"test files are not as they were when they failed: {', '.join(moved[:MOST_NAMED])}"
         return NotProven(f"{why}; put them back as they were, or let the person start over: /explore, /strict")
     passed = _passed(run)
     if missing := sorted(red.proven - passed):
-        return NotProven(f"these have to pass, and did not: {', '.join(missing[:MOST_NAMED])}")
+        return NotProven(f"these had to pass, but did not: {', '.join(missing[:MOST_NAMED])}")
     worse = [
         case for case in run.cases if case.ending in {"failed", "error", "unfinished"} and case.id not in red.failing
     ]
@@ -297,7 +297,7 @@ def prove_passing(run: TestRun, *, of_all: bool = False) -> NotProven | None:
     if of_all and not run.whole:
         return NotProven(ONLY_ALL)
     if run.doubt:
-        return NotProven(f"the run is not believed: {run.doubt}")
+        return NotProven(f"the run is not trusted: {run.doubt}")
     if not run.cases and not run.untold:
         return NotProven("no test ran")
     bad = [case for case in run.cases if case.ending in {"failed", "error", "unfinished"}]
@@ -306,7 +306,7 @@ def prove_passing(run: TestRun, *, of_all: bool = False) -> NotProven | None:
 
 def _all_told(run: TestRun) -> NotProven | None:
     if run.untold:
-        return NotProven(f"of {run.untold} tests no end is told")
+        return NotProven(f"the runner did not report how {run.untold} tests ended")
     return NotProven(run.unmet) if run.unmet else None
 
 
@@ -326,7 +326,7 @@ def _none_lost(red: Red, run: TestRun) -> NotProven | None:
     now, texts = {whole_of(test) for test in _passed(run)}, red.locked.texts
     gone = sorted(test for test in red.passing if whole_of(test) not in now)
     lost = [test for test in gone if name_test(test, None, texts).is_there(texts)]
-    return NotProven(f"these passed before, and do not now: {name_some(lost)}") if lost else _all_told(run)
+    return NotProven(f"these passed before, but do not now: {name_some(lost)}") if lost else _all_told(run)
 
 
 def _names(cases: Iterable[TestCase]) -> str:

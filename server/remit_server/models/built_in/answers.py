@@ -45,7 +45,7 @@ ASKED_FOR = "For `{wish}`: {question}"
 NOT_GONE_ON = "I did not go on to `{wish}`."
 SOME = "Changed in part: you left out some of the changes."
 PROPOSED = "Proposed. Your review decides what is written."
-UNKNOWN = "I stopped: it is not known whether the file was changed. Look at it in the editor."
+UNKNOWN = "I stopped: I do not know whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
 NO_DEFINITION = "I stopped: I found no definition of `{name}`."
 WHAT = (
@@ -59,8 +59,8 @@ WHERE = (
 )
 LIST = "Ask me to `list the files`"
 OUTSIDE_WORKFLOW = (
-    "I follow no workflow: a language model can, and writes the test that strict mode wants first. Connect one "
-    "(`remit model`), or give me explore mode: `/mode explore` in a chat, `--mode explore` for one request"
+    "I cannot follow the workflow: a language model can, and writes the test that strict mode asks for first. Connect "
+    "one (`remit model`), or choose explore mode: `/mode explore` in a chat, `--mode explore` for one request"
 )
 UNDO = "`/undo` in a chat, or `remit session undo` in a terminal, takes back what the last turn changed."
 MODEL = (

@@ -210,7 +210,7 @@ def kind_of(path: str) -> Kind:
     """Returns the kind of a file, by its name. Raises NoPlace if the file is prose."""
     name = path.rpartition("/")[2].lower()
     if name.rpartition(".")[2] in _PROSE:
-        raise NoPlace("it is a text, in which nothing is set")
+        raise NoPlace("it is a text file, which sets no values")
     if name in {"makefile", "gnumakefile"} or name.startswith("makefile."):
         return _KINDS["mk"]
     return ENV if name.startswith((".env.", ".envrc")) else _KINDS.get(name.rpartition(".")[2], _OTHER)

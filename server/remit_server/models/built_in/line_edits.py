@@ -176,7 +176,9 @@ def _below_header(lines: Sequence[str], name: str) -> int:
     header = re.compile(rf"\s*(?:async )?(?:def|class) {re.escape(name)}\b")
     found = [number for number, line in enumerate(lines, 1) if header.match(line)]
     if len(found) != 1:
-        raise NoPlace(f"`{name}` is not defined in it" if not found else f"`{name}` is defined {len(found)} times")
+        raise NoPlace(
+            f"`{name}` is not defined in this file" if not found else f"`{name}` is defined {len(found)} times"
+        )
     at = next((number for number in range(found[0], len(lines)) if lines[number - 1].rstrip().endswith(":")), 0)
     if not at or not lines[at].strip():
         raise NoPlace(f"I cannot tell where the body of `{name}` begins")
@@ -213,10 +215,10 @@ def _free_place(path: str, place: AtLine | Beside | AmongImports, lines: Sequenc
     """Returns the number of the line before which the new one can go. Raises NoPlace if no line can go there."""
     before = _place(place, lines)
     if path.lower().endswith(".json") and not 1 < before <= len(lines):
-        raise NoPlace("its outermost brackets hold all that is in it")
+        raise NoPlace("a new line has to be inside its outermost brackets")
     named = before > 1 and (isinstance(place, Beside) or (isinstance(place, AtLine) and 0 < place.beside < before))
     if named and lines[before - 2].rstrip().endswith("("):
-        raise NoPlace("that line begins what goes on below it")
+        raise NoPlace("that line begins something that continues below it")
     return 2 if before == 1 and lines and lines[0].startswith("#!") else before
 
 
@@ -230,7 +232,7 @@ def _whole(path: str, lines: Sequence[str], at: int) -> int:
         opened, closed = (sum(map(line.count, signs)) for signs in ("([{", ")]}"))
         more = more or opened != closed or _TAKES_MORE.fullmatch(line.rstrip()) is not None
     if more:
-        raise NoPlace("that line begins something of several lines; name the lines by their numbers")
+        raise NoPlace("that line begins something that takes several lines; name the lines by their numbers")
     if path.lower().endswith(".json") and _CLOSES.match(below) and above.rstrip().endswith(","):
         raise NoPlace("the line above would end with a comma that nothing follows")
     _require_read(path, lines, (*lines[: at - 1], *lines[at:]))
@@ -239,7 +241,7 @@ def _whole(path: str, lines: Sequence[str], at: int) -> int:
 
 def _require_read(path: str, lines: Sequence[str], after: Sequence[str]) -> None:
     if breaks(path, lines, after):
-        raise NoPlace("the file could not be read any more")
+        raise NoPlace("the file would no longer be valid")
 
 
 def _indent(place: AtLine | Beside | AmongImports, before: int, lines: Sequence[str]) -> str:
@@ -339,7 +341,7 @@ def _commented(path: str, line: str) -> str:
 def _uncommented(path: str, line: str) -> str:
     text, mark = line.lstrip(), _comment_mark(path).strip()
     if not text.startswith(mark):
-        raise NoPlace("the line is no comment")
+        raise NoPlace("the line is not a comment")
     return f"{_leading(line)}{text.removeprefix(mark).removeprefix(' ')}"
 
 
@@ -353,7 +355,7 @@ def _pinned(line: str, version: str) -> str:
         return f"{pinned['name']}{pinned['sign']}{version}{pinned['rest']}"
     if (unpinned := _UNPINNED.fullmatch(line)) is not None:
         return f"{unpinned['name']}=={version}{unpinned['rest']}"
-    raise NoPlace("the requirement has more than one version, or an upper one")
+    raise NoPlace("the requirement has more than one version, or an upper limit")
 
 
 def _to_remove(path: str, edit: Remove | RemoveEntry, lines: Sequence[str]) -> tuple[int, int]:
@@ -376,7 +378,7 @@ def _entry(lines: Sequence[str], name: str) -> int:
     )
     found = [number for number, line in enumerate(lines, 1) if entry.fullmatch(line.partition(" #")[0].rstrip())]
     if len(found) != 1:
-        raise NoPlace(f"no line is `{name}` alone" if not found else f"{len(found)} lines are `{name}`")
+        raise NoPlace(f"no line consists of `{name}` alone" if not found else f"{len(found)} lines are `{name}`")
     return found[0]
 
 
@@ -397,7 +399,7 @@ def _rewrite(path: str, at: int, changed: str, lines: Sequence[str]) -> Mapping[
 
 def _remove(path: str, lines: Sequence[str], first: int, last: int) -> Mapping[str, JsonValue]:
     if last < first:
-        raise NoPlace(f"line {last} stands before line {first}")
+        raise NoPlace(f"line {last} comes before line {first}")
     text = "\n".join(lines[first - 1 : last])
     if last < len(lines) or first == 1:
         return {"path": path, "old_text": f"{text}\n", "new_text": "", "line": first}

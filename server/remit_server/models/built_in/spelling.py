@@ -54,13 +54,13 @@ def spell(kind: Kind, old: str, value: str) -> str:
         if sort == "fraction" and kept == "number":  # a whole number would be of another type in some languages
             new, kept = f"{new}.0", sort
         if sort != kept:
-            raise NoPlace(f"`{value}` is of another type than `{old}`")
+            raise NoPlace(f"`{value}` is not of the same type as `{old}`")
     return new
 
 
 def _null(kind: Kind) -> str:
     if kind.words is None or kind.words.null is None:
-        raise NoPlace("I know no word for nothing in this file's language")
+        raise NoPlace("I do not know how this file's language writes an empty value")
     return kind.words.null
 
 
@@ -73,11 +73,11 @@ def _unquoted(kind: Kind, old: str, value: str) -> str:
     if kind.words is not None and (known := _literal(kind, value, or_none=not word)) is not None:
         return known
     if kind.words is not None and re.match(r"[\[{(]" if word else rf"[\[{{(]|[\w.]+[(\[]|(?:{NUMBER})$", value):
-        raise NoPlace(f"`{value}` is no plain value in this file's language")
+        raise NoPlace(f"`{value}` is not a plain value in this file's language")
     if kind.plain and re.fullmatch(kind.plain, value) and (kind is not YAML or _is_safe_yaml(old, value)):
         return value
     if not kind.quotes or not value:
-        raise NoPlace(f"`{value}` cannot stand there without quotes")
+        raise NoPlace(f"`{value}` cannot be written there without quotes")
     return _quoted(kind, "'" if kind is YAML and re.search(r"[\"\\]", value) else '"', value)
 
 
@@ -143,7 +143,7 @@ def _quoted(kind: Kind, quote: str, text: str) -> str:
         quote = "'" if quote == '"' else '"'
     literal = quote == "'" and kind in {YAML, TOML, ENV, SHELL}
     if quote in text or (not literal and any(sign in text for sign in kind.unsafe)):
-        raise NoPlace(f"`{text}` cannot stand within its quotes")
+        raise NoPlace(f"`{text}` cannot be written within its quotes")
     if kind is CODE and quote == "'" and len(text) != 1:
-        raise NoPlace(f"`{text}` is no single character")
+        raise NoPlace(f"`{text}` is not a single character")
     return f"{quote}{text}{quote}"

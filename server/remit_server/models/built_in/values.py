@@ -34,12 +34,12 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
     """Returns the number of the one line that sets the name, and that line with another value. Raises NoPlace unless
     exactly one line sets it to a plain value, or if the new value cannot stand there."""
     if re.search(r"[\x00-\x1f\x7f\x85\u2028\u2029]", value):
-        raise NoPlace("the value is not of one line")
+        raise NoPlace("the value has more than one line")
     if is_requirements(path.rpartition("/")[2].lower()):
         return _with_version(lines, name, value)
     kind = kind_of(path)
     if any(len(line) > _LONGEST and name in line for line in lines):  # to match such a line would take minutes
-        raise NoPlace(f"a line that has `{name}` is too long for me")
+        raise NoPlace(f"a line that contains `{name}` is too long for me")
     found = list(_settings(kind, lines, name))
     if len(found) > 1:
         raise NoPlace(f"`{name}` is set {len(found)} times")
@@ -47,7 +47,7 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
     if split is None and kind.code:
         split = _passed(kind, lines, name)
     if split is None:
-        raise NoPlace(f"what `{name}` is set to is no plain value" if found else f"`{name}` is not set in it")
+        raise NoPlace(f"the value of `{name}` is not a plain one" if found else f"`{name}` is not set in the file")
     number, head, old, tail = split
     return number, f"{head}{spell(kind, old, value)}{tail}"
 
@@ -56,11 +56,13 @@ def _with_version(lines: Sequence[str], name: str, value: str) -> tuple[int, str
     begins = re.compile(rf"\s*{re.escape(name)}(?![\w.-])", re.IGNORECASE)
     found = [number for number, line in enumerate(lines, 1) if begins.match(line)]
     if len(found) != 1:
-        raise NoPlace(f"`{name}` is not in it" if not found else f"`{name}` is in it {len(found)} times")
+        raise NoPlace(f"`{name}` is not in the file" if not found else f"`{name}` is in the file {len(found)} times")
     form = re.compile(_REQUIREMENT.replace("NAME", re.escape(name)), re.IGNORECASE)
     match = form.fullmatch(lines[found[0] - 1])
     if match is None or not re.fullmatch(r"\d[\w.!+*-]*", value):
-        raise NoPlace(f"`{name}` has no one version in it" if match is None else f"`{value}` is no version")
+        raise NoPlace(
+            f"the file does not give `{name}` one version" if match is None else f"`{value}` is not a version"
+        )
     return found[0], f"{match[1]}{value}{match[3]}"
 
 

@@ -57,7 +57,7 @@ class _Parser:
         while not self._closes("}"):
             key = _KEY.match(self.text, self.at)
             if key is None or key[1] in found:
-                raise ValueError("an argument has no name, or stands in it twice")
+                raise ValueError("an argument has no name, or is given twice")
             self.at = key.end()
             found[key[1]] = self.value(depth + 1)
             self._separate("}")
@@ -96,4 +96,4 @@ class _Parser:
         try:
             return cast("JsonValue", json.loads(spelled))
         except ValueError:
-            raise ValueError(f"`{spelled[:40]}` is no value") from None
+            raise ValueError(f"`{spelled[:40]}` is not a value") from None

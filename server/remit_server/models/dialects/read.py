@@ -175,7 +175,7 @@ def _read_tagged(dialect: Dialect, encoding: Tagged, body: str, schemas: Schemas
     arguments: dict[str, JsonValue] = {}
     for key, value in _pairs(encoding, text):
         if key in arguments:
-            raise UnreadableCall(f"the argument `{key}` stands in it twice")
+            raise UnreadableCall(f"the argument `{key}` is given twice")
         arguments[key] = value if can_be_text(types.get(key)) else _typed(value)
     return as_call({"name": head[1], "arguments": arguments})
 
@@ -194,7 +194,7 @@ def _pairs(encoding: Tagged, text: str) -> Iterator[tuple[str, str]]:
     while at < len(text):
         found = one.match(text, at)
         if found is None:
-            raise UnreadableCall("an argument is not closed, or text stands between two")
+            raise UnreadableCall("an argument is not closed, or there is text between two")
         yield found[1], found[2]
         at = found.end()
 
@@ -260,7 +260,7 @@ def _read_python_call(node: ast.expr) -> ReadCall:
     arguments: dict[str, object] = {}
     for keyword in node.keywords:
         if keyword.arg is None or keyword.arg in arguments:
-            raise UnreadableCall("an argument has no name, or stands in it twice")
+            raise UnreadableCall("an argument has no name, or is given twice")
         arguments[keyword.arg] = _python_value(keyword.value)
     return as_call({"name": node.func.id, "arguments": arguments})
 
@@ -268,16 +268,16 @@ def _read_python_call(node: ast.expr) -> ReadCall:
 def _python_value(node: ast.expr) -> object:
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id not in _WORDS:
-            raise UnreadableCall(f"the value `{part.id}` is no plain one")
+            raise UnreadableCall(f"the value `{part.id}` is not a plain one")
         if not isinstance(part, (*_PLAIN, ast.Name)):
-            raise UnreadableCall("its arguments are no plain values")
+            raise UnreadableCall("its arguments are not plain values")
     return _evaluate(node)
 
 
 def _text(key: ast.expr) -> str:
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
         return key.value
-    raise UnreadableCall("a key of its arguments is no text")
+    raise UnreadableCall("a key of its arguments is not text")
 
 
 def _evaluate(node: ast.expr) -> object:
@@ -293,4 +293,4 @@ def _evaluate(node: ast.expr) -> object:
             try:
                 return cast("object", ast.literal_eval(node))
             except (ValueError, RecursionError) as error:
-                raise UnreadableCall("its arguments are no plain values") from error
+                raise UnreadableCall("its arguments are not plain values") from error

@@ -178,7 +178,7 @@ def _open_recording(file: Path) -> int | None:
         raise SetupError(what, (error.strerror or str(error)).lower(), "name a file in an existing folder") from error
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode) or not _is_recording(opened):
-            raise SetupError(what, "there is something else in it", "name a new file")
+            raise SetupError(what, "it contains something else", "name a new file")
         os.fchmod(opened, 0o600)
         _cut_torn_line(opened)
     except BaseException:

@@ -104,8 +104,8 @@ class ReplayProvider(ModelProvider):
             await self._wait(began, at_s)
             yield event
         if exchange.end is None:
-            why = "whatever recorded it was ended in the middle of this answer"
-            raise ModelFailed("the recording ends here", why, "record anew")
+            why = "the program that recorded it was stopped in the middle of this answer"
+            raise ModelFailed("the recording ends here", why, "record again")
         await self._wait(began, exchange.end.at_s)
         if exchange.end.how == "cancelled":
             # The recorded consumer stopped here: what would have come next is unknown, so this waits.
@@ -126,7 +126,7 @@ class ReplayProvider(ModelProvider):
             why = f"all of its {len(self._exchanges)} answers were given, and the model was asked once more"
             raise ModelFailed("the recording is over", why, _ANEW)
         number, nearest = max(left, key=lambda item: likeness(item[1].request, asked))
-        why = f"answer {number} of {len(self._exchanges)} was to another request: {difference(nearest.request, asked)}"
+        why = f"answer {number} of {len(self._exchanges)} is to another request: {difference(nearest.request, asked)}"
         raise ModelFailed("the recording has no answer to this", why, f"ask what was asked then, or {_ANEW}")
 
 
@@ -146,7 +146,7 @@ def read_recording(path: Path) -> tuple[Header, list[Exchange]]:
             raise SetupError(what, f"line {number}: it is not a line of a recording", _ANEW) from error
         first = first or header
         if first is None:
-            raise SetupError(what, "it does not begin as a recording does", _ANEW)
+            raise SetupError(what, "it does not begin like a recording", _ANEW)
     if first is None:
         raise SetupError(what, "there is nothing in it", _ANEW)
     return first, list(found.values())
@@ -208,7 +208,7 @@ def _value_difference(name: str, old: Any, new: Any) -> str:
 
 def _message_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if old.get("role") != new.get("role"):
-        return f"recorded is one of the {old.get('role')}, asked one of the {new.get('role')}"
+        return f"the recorded one has the role {old.get('role')}, the new one {new.get('role')}"
     parts = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     name = "text" if "text" in parts else parts[0]
     return f"its {name} ({new.get('role')}), {_text_difference(_spell(old.get(name)), _spell(new.get(name)))}"

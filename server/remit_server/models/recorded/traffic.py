@@ -158,7 +158,7 @@ def event_of(value: Mapping[str, Any]) -> ModelEvent:
     """Parses an event that `event_value` wrote. Raises ValueError for anything else."""
     shape = _EVENTS.get(value.get("type"))
     if shape is None:
-        raise ValueError("it is of no known type")
+        raise ValueError("its type is not known")
     return shape.validate_python({name: item for name, item in value.items() if name != "type"})
 
 

@@ -126,7 +126,7 @@ class CannotFill(ModelFailed):
 
     def __init__(self, host: str, why: str) -> None:
         fix = "name a model that fills gaps in `completion.model`, or switch completion off"
-        super().__init__(f"`{host}` does not complete at a cursor", why, fix)
+        super().__init__(f"`{host}` cannot complete at a cursor", why, fix)
 
 
 class Busy(Exception):

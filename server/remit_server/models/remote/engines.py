@@ -55,9 +55,9 @@ def parse_reference(text: str) -> RemoteReference | None:
         return RemoteReference(provider, model)
     parts = urlsplit(endpoint)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _unusable(text, f"`{endpoint}` is no address of a server", "write it as `http://127.0.0.1:8080/v1`")
+        raise _unusable(text, f"`{endpoint}` is not the address of a server", "write it as `http://127.0.0.1:8080/v1`")
     if parts.username or parts.password:
-        raise _unusable(text, "its address holds a password", f"store the key with `remit auth set {provider}`")
+        raise _unusable(text, "its address contains a password", f"store the key with `remit auth set {provider}`")
     return RemoteReference(provider, model, endpoint)
 
 

@@ -74,7 +74,7 @@ def _counted(stream: Any, encoding: str, end: re.Pattern[bytes], host: str, libr
     class Counted(library.AsyncByteStream):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
             if encoding.strip().lower() not in {"", "identity"}:
-                raise _refused(host, f"it compressed it (`{encoding[:40]}`), which it was not asked to")
+                raise _refused(host, f"it is compressed (`{encoding[:40]}`), which Remit did not ask for")
             total = event = lines = 0
             before = b""
             async for data in stream:
@@ -97,7 +97,7 @@ def _counted(stream: Any, encoding: str, end: re.Pattern[bytes], host: str, libr
 
 
 def _refused(host: str, why: str) -> ModelFailed:
-    fix = "see whether the server is the one that you mean, and what its log says"
+    fix = "check that this is the right server, and see what its log says"
     return ModelFailed(f"the answer of `{host}` was not read to its end", why, fix)
 
 

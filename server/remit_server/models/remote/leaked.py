@@ -163,7 +163,7 @@ def find_leaked_calls(text: str, tools: Sequence[ToolSpec]) -> Leaked:
                 return Leaked(tuple(ProposedCall(new_call_id(), call.name, call.arguments) for call in calls), at)
         quoted = quoted or any(_is_followed(row, said, at) for row in rows)
         if not quoted and any(_is_broken(row, said, at) for row in rows):
-            why = f"its text ends with `{rows[0].marker}`, and what follows is no call of a tool that was offered"
+            why = f"its text ends with `{rows[0].marker}`, and what follows is not a call of a tool that was offered"
             fix = "let the server parse the model's tool calls (llama-server: `--jinja`), or use another model"
             raise ModelFailed("the model's call came as text", why, fix)
     return Leaked()

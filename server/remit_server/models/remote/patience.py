@@ -79,7 +79,7 @@ def read_as_foreign(name: str) -> Generator[None]:
         raise
     except _UNREADABLE as error:
         why = f"what it sent cannot be read: {str(error)[:200]}"
-        fix = "see whether its address and protocol are right"
+        fix = "check its address and protocol"
         raise ModelFailed(f"`{name}` answered in another protocol", why, fix) from error
 
 
@@ -94,7 +94,7 @@ def _refused_within(error: BaseException) -> ModelFailed | None:
 
 def _silent(name: str, limit: float, *, begun: bool) -> ModelUnavailable:
     what = f"`{name}` stopped answering" if begun else f"`{name}` did not begin to answer"
-    return ModelUnavailable(what, f"nothing came for {limit:g} s", "see whether the server is well, and ask again")
+    return ModelUnavailable(what, f"nothing came for {limit:g} s", "check that the server works, and ask again")
 
 
 def _refused(name: str, busy: Busy) -> ModelUnavailable:

@@ -209,7 +209,7 @@ class RemoteProvider(ModelProvider):
         """Streams the text for a gap at the cursor (LSP-12). Asks nothing if a secret spans the cursor."""
         filling = self._filling(served)
         if filling is None or not isinstance(client, GapClient):
-            raise CannotFill(self.name, f"its server ({self._chosen or served.engine}) has no way to it, or says so")
+            raise CannotFill(self.name, f"its server ({self._chosen or served.engine}) cannot do that")
         clean = Gap(self._redact(gap.before), self._redact(gap.after))
         if self._redact(gap.before + gap.after) != clean.before + clean.after:
             yield Finished("stop")
@@ -384,7 +384,7 @@ def _no_call(ask: Ask, text: str, ended: Ended) -> ProposedCall | None:
     """Returns an unreadable call for a call that did not come through, because the server dropped it or it stands in a
     code fence; None if there was no such call."""
     if ended.dropped:
-        return unreadable("the server could not read it, and left it out", "")
+        return unreadable("the server could not read it, so it left it out", "")
     return refuse_fenced(text, ask.messages, [tool.name for tool in ask.tools])
 
 

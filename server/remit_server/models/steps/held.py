@@ -280,6 +280,6 @@ def _call(value: JsonValue) -> ProposedCall:
 
 
 def _no_step(text: str) -> ModelFailed:
-    why = f"it is no step: {text[:80]!r}"
+    why = f"it is not a step: {text[:80]!r}"
     fix = "use an engine that answers by a JSON schema, or choose its row with REMIT_ENGINE"
     return ModelFailed("the model's answer cannot be used", why, fix)

@@ -198,8 +198,8 @@ class Bubblewrap:
     async def _with_scratch(self, spec: CommandSpec, found: _Found, progress: Progress | None) -> ProcessResult:
         """Runs the command with its scratch folders, and throws away what it wrote. Raises OSError and ToolError."""
         if found.area is None:
-            why = "there is no folder in which what a command writes could lie"
-            raise no_sandbox(Isolation("bubblewrap", False, why, "start it without folders that it may write to"))
+            why = "no folder here can hold what a command writes"
+            raise no_sandbox(self._nothing(why, "start it without folders that it may write to"))
         make = partial(Layer.make_scratch, found.area, spec.workspace, spec.scratch, prefix_of("layer"))
         async with lent(make, Layer.remove) as layer:
             return await self._contained(spec, progress, layer=layer, bounds=found.bounds)
@@ -320,12 +320,15 @@ class Bubblewrap:
         return Isolation(self.name, False, why, fix)
 
     def _cannot_start(self, error: OSError, fix: str) -> Isolation:
-        return self._nothing(f"{'bwrap' if self._builder is BWRAP else 'the launcher'} cannot start: {error}", fix)
+        return self._nothing(f"{self._starter()} cannot start: {error}", fix)
 
     def _failed(self, ended: ProcessResult) -> Isolation:
-        said = last_line(ended.stderr.value()) or ended.stopped or "bwrap did not start"
+        said = last_line(ended.stderr.value()) or ended.stopped or f"{self._starter()} did not start"
         advice = sandbox_advice if "Unknown option" in said else namespaces_advice
         return self._nothing(said, advice(this_machine()))
+
+    def _starter(self) -> str:
+        return "bwrap" if self._builder is BWRAP else "the launcher"
 
 
 @asynccontextmanager
@@ -438,7 +441,7 @@ def _bound_name(read: ProcessResult) -> str:
         return f"their namespace, {tasks + pids.RESERVED} at most"
     if os.geteuid() != 0:
         return f"RLIMIT_NPROC, {tasks} at most"
-    return "nothing but a look at them ten times a second; run the server as another user than root, or on Linux 6.14"
+    return "only a check ten times a second; run the server as a user other than root, or on Linux 6.14"
 
 
 def memory_file(data: bytes) -> int:

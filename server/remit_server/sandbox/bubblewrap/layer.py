@@ -149,7 +149,7 @@ class Layer:
                         Path(entry.path).unlink()
                         continue
                     with contextlib.suppress(OSError):
-                        # An empty folder can be removed even if it is another user's.
+                        # An empty folder can be removed even if it belongs to another user.
                         Path(entry.path).rmdir()
                         continue
                     # Move it up, because its path further below may be longer than a path can be.
@@ -240,7 +240,7 @@ def _changes_below(upper: Path, lower: Path, prefix: str) -> Iterator[LayerChang
     for entry in sorted(os.scandir(upper), key=lambda entry: entry.name):
         relative = prefix + entry.name
         if _is_too_deep(relative):
-            yield LayerChange(relative, None, odd="it lies too deep")
+            yield LayerChange(relative, None, odd="its folders are nested too deeply")
             continue
         below = lower / entry.name
         status = entry.stat(follow_symlinks=False)
@@ -258,7 +258,7 @@ def _folder_changes(upper: Path, lower: Path, relative: str) -> Iterator[LayerCh
     with contextlib.suppress(OSError):
         upper.chmod(0o700)
     if lower.is_symlink():
-        yield LayerChange(relative, None, odd="it takes the place of a link")
+        yield LayerChange(relative, None, odd="it replaces a link")
         return
     if lower.is_file():
         yield LayerChange(relative, None)
@@ -288,10 +288,10 @@ def _file_changes(upper: Path, status: os.stat_result, lower: Path, relative: st
     try:
         data = upper.read_bytes()
     except PermissionError:  # a container can write to another user's file if its mode allows that
-        yield LayerChange(relative, None, odd="it is another user's")
+        yield LayerChange(relative, None, odd="it belongs to another user")
         return
     if lower.is_symlink():
-        yield LayerChange(relative, data, odd="it takes the place of a link")
+        yield LayerChange(relative, data, odd="it replaces a link")
     elif not lower.is_file() or _is_executable(lower.stat()) != _is_executable(status) or lower.read_bytes() != data:
         yield LayerChange(relative, data, executable=_is_executable(status))
 

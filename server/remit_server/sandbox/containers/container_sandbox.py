@@ -218,7 +218,7 @@ class Containers:
         """Returns how to start the rules in a container with this system's libraries and Python. Raises OSError."""
         place = self._tried.find_now().place
         if place is None or self._image:
-            why = "rules need this system's own Python, which is not in an image of the person's own"
+            why = "rules need this system's own Python, which an image chosen by the person does not have"
             raise OSError(why if place else self.isolation().why)
         text = place.folder / f"rules-{hashlib.sha256(program).hexdigest()[:12]}.py"
         text.write_bytes(program)
@@ -263,7 +263,9 @@ class Containers:
             return _Found(self._nothing(f"there is no program `{self._program}`", f"install {self._program}"))
         if sys.platform != "linux" and not self._image:
             why = "the programs of this system cannot run in a container"
-            return _Found(self._nothing(why, f"name an image that has yours: `{_IMAGE}=IMAGE` in your environment"))
+            return _Found(
+                self._nothing(why, f"name an image that has your programs: `{_IMAGE}=IMAGE` in your environment")
+            )
         try:
             await self.collect()
             place = await self._prepared()
@@ -281,7 +283,7 @@ class Containers:
         image, content = (self._image, b"") if self._image else await asyncio.to_thread(_system_image)
         if (await self._act(containers.exists_argv(self._program, image))).exit_code != 0:
             if not content:
-                raise RuntimeError(f"there is no image `{image}`: {self._program} pull it first")
+                raise RuntimeError(f"there is no image `{image}`: get it with `{self._program} pull`")
             await self._import(image, content)
         version = (await self._act(containers.version_argv(self._program))).stdout.value().decode(errors="replace")
         return _Place(image, await self._is_rootless(), containers.not_below(version), self._files)
@@ -318,7 +320,7 @@ class Containers:
         template = TEMPLATES[trial.template]
         if not {b"%d" % template.limits.tasks, b"%d" % template.memory} <= set(ended.stdout.value().split()):
             why = f"{self._program} cannot limit memory and processes here"
-            return self._nothing(why, "let this user have control groups: delegate `memory` and `pids` to it")
+            return self._nothing(why, "delegate the control groups `memory` and `pids` to this user")
         return Isolation(self._program, available=True)
 
     async def _try_more(self, isolation: Isolation, place: _Place) -> _Found:
@@ -345,11 +347,11 @@ class Containers:
                     continue
             if ended.exit_code == 0 and tried_well(left):
                 return area, ""
-            why = why or last_line(ended.stderr.value()) or "what it writes is not found"
+            why = why or last_line(ended.stderr.value()) or "what a command writes there is not found"
         helps = (
-            "run the server as another user than root, or on Linux 5.19 with the workspace on a disk of its own"
+            "run the server as a user other than root, or on Linux 5.19 with the workspace on a disk of its own"
             if mounts_itself()
-            else f"use a {self._program} of this machine, on Linux 5.11"
+            else f"use a {self._program} that runs on this machine, with Linux 5.11"
         )
         return None, f"{why}; {helps}, or install bubblewrap"
 
@@ -372,12 +374,15 @@ class Containers:
         if said == [*_WENT]:
             return said, ""
         helps = (
-            f"have a `python3` of 3.9 or newer in the image `{self._image}`"
+            f"put a `python3` of version 3.9 or newer into the image `{self._image}`"
             if self._image
-            else f"use a {self._program} of this machine, on Linux"
+            else f"use a {self._program} that runs on this machine, with Linux"
         )
         held = () if _UNIX in said else said
-        return held, f"{last_line(ended.stderr.value()) or 'the server is not reached'}; {helps}, or install bubblewrap"
+        return (
+            held,
+            f"{last_line(ended.stderr.value()) or 'it does not reach the server'}; {helps}, or install bubblewrap",
+        )
 
     async def _layered(
         self, spec: CommandSpec, place: _Place, progress: Progress | None = None
@@ -387,7 +392,7 @@ class Containers:
         """
         area = place.area if can_lie_over(spec, self._program) else None
         if spec.scratch and area is None:
-            why = "there is no folder in which what a command writes could lie"
+            why = "no folder here can hold what a command writes"
             raise no_sandbox(self._nothing(why, "start it without folders that it may write to"))
         if area is None or not (spec.writes or spec.scratch):
             return await self._connected(spec, place, progress), (), ()
@@ -434,7 +439,7 @@ class Containers:
         finally:
             gone = await finish_uninterrupted(self._remove(container.name))
         if given.layer is not None and not gone:
-            raise OSError("its container cannot be ended, so nobody knows what it still writes")
+            raise OSError("its container cannot be stopped, so it may still be writing")
         return ended
 
     def _container(self, place: _Place, spec: CommandSpec, calls: ProfileName) -> Container:

@@ -98,7 +98,7 @@ def filter_calls(rules: bytes, *, listens: bool = False) -> int:
     the descriptor that receives the filter's notifications. Raises OSError and LaunchFailed."""
     number = _SECCOMP.get(os.uname().machine)
     if number is None:
-        raise LaunchFailed(f"`{os.uname().machine}` is not known here")
+        raise LaunchFailed(f"processors of type `{os.uname().machine}` are not supported")
     held = ctypes.create_string_buffer(rules, len(rules))
     program = _Program(len(rules) // 8, ctypes.addressof(held))
     flags = ctypes.c_uint(_NEW_LISTENER if listens else 0)
@@ -121,7 +121,7 @@ def die_with(parent: int, number: int) -> None:
     """Makes the kernel send this process a signal when its parent dies. Raises LaunchFailed if the parent has died."""
     call("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)
     if parent and os.getppid() != parent:
-        raise LaunchFailed("who started it is dead")
+        raise LaunchFailed("the process that started it is dead")
 
 
 def write(path: str, text: str) -> None:

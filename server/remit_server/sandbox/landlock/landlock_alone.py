@@ -87,7 +87,7 @@ class LandlockAlone:
         require_isolation((await self._tried.find()).isolation, spec)
         refuse_ways_out(spec, self.name)
         if spec.in_place_of or spec.scratch or spec.loopback or spec.near or spec.alone:
-            why = "it gives no command a loopback, a folder of the workspace, or a file in the place of another"
+            why = "it gives no command its own loopback, a folder of the workspace, or a file in place of another"
             raise no_sandbox(_nothing(why, sandbox_advice(this_machine())))
         try:
             ended = with_shell_exit_code(await self._contained(spec, progress), spec.argv[0])
@@ -106,7 +106,7 @@ class LandlockAlone:
         version = landlock_version() if os.uname().sysname == "Linux" else 0
         if version < SCOPED_SINCE:
             why = "the kernel's Landlock does not keep signals apart" if version > 0 else "the kernel has no Landlock"
-            return _Found(_nothing(f"{why}; Linux 6.12 does", sandbox_advice(this_machine())))
+            return _Found(_nothing(f"{why}; Linux 6.12 or newer is needed", sandbox_advice(this_machine())))
         try:
             profile_filter("unspaced")
         except (ImportError, RuntimeError, OSError) as error:
@@ -122,7 +122,7 @@ class LandlockAlone:
         if ended.exit_code != 7:
             return _Found(_failed(ended))
         tasks = TEMPLATES[trial.template].limits.tasks
-        bounded = f"RLIMIT_NPROC, {tasks} beside the person's own"
+        bounded = f"RLIMIT_NPROC, {tasks} besides the person's own"
         return _Found(Isolation(self.name, True, processes=bounded, lacks=LACKS, by_rights=True))
 
     async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
@@ -187,7 +187,7 @@ def files_given(spec: CommandSpec, scratch: Path) -> dict[Rights, list[str]]:
     system = (*SYSTEM_FOLDERS, *(f"/etc/{name}" for name in ETC), *_SETTINGS, *_KERNEL)
     read = [*filter(os.path.exists, system), *(str(each) for top in folders for each in places_without(top, hidden))]
     if len(read) > _MOST_PLACES:
-        raise OSError(f"there are more than {_MOST_PLACES} files beside what is hidden")
+        raise OSError(f"more than {_MOST_PLACES} files lie beside those that are hidden")
     listed = [str(top) for top in folders if any(each.is_relative_to(top) for each in hidden) and top.is_dir()]
     return {"read": read, "list": listed, "use": [*filter(os.path.exists, _DEVICES)], "write": [str(scratch)]}
 

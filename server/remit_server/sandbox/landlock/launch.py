@@ -309,7 +309,7 @@ def _be_first(plan: LaunchPlan, alive: int, failures: int) -> NoReturn:
     try:
         kernel.die_with(0, signal.SIGKILL)
         if select.select([alive], [], [], 0)[0]:
-            raise kernel.LaunchFailed("who started it is dead")
+            raise kernel.LaunchFailed("the process that started it is dead")
         status, hold = plan.descriptor("--json-status-fd"), plan.descriptor("--block-fd")
         if status is not None:
             os.close(status)
@@ -317,7 +317,7 @@ def _be_first(plan: LaunchPlan, alive: int, failures: int) -> NoReturn:
         kernel.drop_privileges()
         if hold is not None:
             if not os.read(hold, 16):
-                raise kernel.LaunchFailed("it was never let go")
+                raise kernel.LaunchFailed("the command was never allowed to begin")
             os.close(hold)
         command = os.fork()
         if command == 0:
@@ -420,7 +420,7 @@ def _build(plan: LaunchPlan) -> list[str]:
 def _pivot(new: str, old: str) -> None:
     number = _PIVOT_ROOT.get(os.uname().machine)
     if number is None:
-        raise kernel.LaunchFailed(f"`{os.uname().machine}` is not known here")
+        raise kernel.LaunchFailed(f"processors of type `{os.uname().machine}` are not supported")
     kernel.call("syscall", ctypes.c_long(number), new.encode(), old.encode())
     if old != ".":
         os.chdir("/")

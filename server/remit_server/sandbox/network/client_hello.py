@@ -56,7 +56,7 @@ def _handshake_message(data: bytes) -> bytes | None:
     gathered, at = bytearray(), 0
     while True:
         if gathered and gathered[0] != _CLIENT_HELLO:
-            raise NoHello("its TLS begins with no ClientHello")
+            raise NoHello("its TLS does not begin with a ClientHello")
         if len(gathered) >= _MESSAGE_HEAD:
             end = _MESSAGE_HEAD + int.from_bytes(gathered[1:_MESSAGE_HEAD])
             if end > MAX_HELLO:

@@ -140,7 +140,7 @@ def _first_process(connection: socket.socket) -> int:
         status = Path(f"/proc/{peer.pid}/status").read_text() if peer.pid > 0 else ""
         numbers = [each for line in status.splitlines() if line.startswith("NSpid:") for each in line.split()[1:]]
         if len(numbers) < 2 or numbers[-1] != "1" or peer.has_ended:
-            raise OSError("who connected is no first process of a container")
+            raise OSError("the process that connected is not the first one of a container")
         return peer.pid
 
 

@@ -82,9 +82,9 @@ def parse_request(head: bytes, listed: frozenset[Endpoint]) -> Endpoint:
     target, _, version = rest.partition(" ")
     shown = target[:_SHOWN] or line[:_SHOWN]
     if method != "CONNECT":
-        raise Denied(shown, "only CONNECT passes, as for https; plain http does not")
+        raise Denied(shown, "only CONNECT is allowed, as for https; plain http is not")
     if version not in {"HTTP/1.1", "HTTP/1.0"}:
-        raise Denied(shown, "it is no request of HTTP/1.1")
+        raise Denied(shown, "it is not an HTTP/1.1 request")
     try:
         endpoint = parse_endpoint(target, needs_port=True)
     except ValueError as error:
@@ -141,7 +141,7 @@ class Proxy:
             return  # the connection was gone before we looked at it
         by = await asyncio.to_thread(self.find, theirs[:2], ours[:2])
         if by is None:
-            why = "the process that connects is none of this sandbox"
+            why = "the process that connects is not in this sandbox"
             self._record_denial(Attempt("the proxy", allowed=False, why=why))
             return
         if port is None:
@@ -168,7 +168,7 @@ class Proxy:
             async with asyncio.timeout(_HEAD_S):
                 head = await reader.readuntil(b"\r\n\r\n")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            await _answer(writer, "400 Bad Request", "there is no whole request")
+            await _answer(writer, "400 Bad Request", "the request is not complete")
             return
         try:
             endpoint = parse_request(head, self.listed)
@@ -209,7 +209,7 @@ class Proxy:
             async with asyncio.timeout(_CONNECT_S):
                 addresses = await _resolve(endpoint)
         except (OSError, TimeoutError):
-            raise Denied(str(endpoint), "its name leads nowhere") from None
+            raise Denied(str(endpoint), "its name cannot be resolved") from None
         refusals = {address: refused_address(address, endpoint.port, self.listed) for address in addresses}
         reachable = [address for address, why in refusals.items() if why is None]
         if not reachable:
@@ -320,7 +320,7 @@ def refused_address(address: IPAddress, port: int, listed: frozenset[Endpoint]) 
     if all(map(_is_public, _addresses_meant(address))):
         return None
     # The message leaves out the address, so that a command learns nothing about names in the person's network.
-    return "it leads to an address that is not public, and that is not listed itself"
+    return "its address is not public, and is not listed itself"
 
 
 def _is_public(address: IPAddress) -> bool:

@@ -44,7 +44,7 @@ def _attend(outside: socket.socket, folder: str, command: list[str]) -> NoReturn
     process, so all others end with it."""
     said, given, _, _ = socket.recv_fds(outside, 16, 1)
     if not said:
-        sys.exit("it was never let go")
+        sys.exit("the command was never allowed to begin")
     kernel = runpy.run_path(f"{folder}/kernel.py")
     with open(f"{folder}/calls", "rb") as file:  # noqa: PTH123
         rules = file.read()

@@ -42,7 +42,7 @@ _MOST_WAYS = 2_000
 def _entry(text: str) -> str:
     words = text.split()
     if not words or " ".join(words) != text:
-        raise ValueError(f"`{text}` is no list of words: write them with one space between them")
+        raise ValueError(f"`{text}` is not a list of words: write them with one space between them")
     for word in words:
         choices = word.split("|")
         if not all(choices):
@@ -50,7 +50,7 @@ def _entry(text: str) -> str:
         if len(set(map(is_option, choices))) > 1:
             raise ValueError(f"`{word}` is a choice between options and operands: write two entries")
     if "$" in words[:-1]:
-        raise ValueError(f"`{text}` goes on behind its end: write `$` last")
+        raise ValueError(f"`{text}` continues after its end: write `$` last")
     return text
 
 
@@ -59,17 +59,19 @@ def _options(text: str) -> str:
     for token in text.split():
         found = _TOKEN.fullmatch(token)
         if found is None:
-            raise ValueError(f"`{token}` is no option: write `-o`, `--option`, or `-o|--option=` where a value follows")
+            raise ValueError(
+                f"`{token}` is not an option: write `-o`, `--option`, or `-o|--option=` if a value follows"
+            )
         for name in found[1].split("|"):
             if name in seen:
-                raise ValueError(f"the option `{name}` is there twice: keep one of them")
+                raise ValueError(f"the option `{name}` is given twice: keep one of them")
             seen.add(name)
     return text
 
 
 def _option(word: str) -> str:
     if not word.startswith("-"):
-        raise ValueError(f"`{word}` is no option: write it with its dashes")
+        raise ValueError(f"`{word}` is not an option: write it with its dashes")
     return word
 
 
@@ -116,7 +118,7 @@ class OwnProgramForm(_Form):
     def _is_small(self) -> OwnProgramForm:
         ways = sum(len(list(_ways(text))) for effect in EFFECTS for text in getattr(self, effect))
         if ways > _MOST_WAYS:
-            raise ValueError(f"`{self.programs[0]}` has over {_MOST_WAYS} entries: leave some to `otherwise`")
+            raise ValueError(f"`{self.programs[0]}` has more than {_MOST_WAYS} entries: leave some to `otherwise`")
         return self
 
     def program(self, subject: str = "") -> Program:

@@ -136,7 +136,7 @@ class Generation:
     def _require_whole_value(self) -> None:
         """Raises HostError if the token limit cut the value off, because a part of a value must not be used."""
         if self._reason == "length" and not self._guide.complete:
-            why = f"no whole value of the schema was written within {len(self._tokens)} tokens"
+            why = f"no complete value of the schema was written within {len(self._tokens)} tokens"
             raise HostError("the answer does not fit", why, "allow more tokens, or ask for a smaller value")
 
     def _say(self, frames: Iterable[Frame]) -> None:

@@ -79,7 +79,7 @@ def pull(name: HubName, plan: PullPlan, cache: Path, tell: Callable[[PullProgres
     found = describe(repo.snapshot(plan.commit))
     if found.problem is not None:
         fix = "choose another model: this one is published that way"
-        raise ModelUnavailable(f"`{name}` was pulled, and cannot be used", found.problem, fix)
+        raise ModelUnavailable(f"`{name}` was pulled, but cannot be used", found.problem, fix)
     return found
 
 
@@ -102,7 +102,7 @@ def _obtain(name: HubName, plan: PullPlan, file: RemoteFile, repo: CachedRepo, r
         unfinished.unlink()
         why = f"{file.name} arrived damaged: its hash is not the one that the hub lists"
         raise ModelUnavailable(
-            _what(name), why, f"run `remit model pull {name}` again; if it stays so, check the network"
+            _what(name), why, f"run `remit model pull {name}` again; if it fails again, check the network"
         )
     unfinished.replace(blob)
 

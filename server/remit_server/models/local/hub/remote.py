@@ -45,7 +45,7 @@ def list_files(name: HubName) -> tuple[str, tuple[RemoteFile, ...]]:
         api = HfApi()
         commit = api.model_info(name.repo, revision=name.revision).sha or ""
         if not is_commit(commit):
-            why = f"{constants.ENDPOINT} does not answer as a hub does"
+            why = f"{constants.ENDPOINT} does not answer like a hub"
             raise ModelUnavailable(_what(name), why, "check HF_ENDPOINT")
         tree = api.list_repo_tree(name.repo, revision=commit)
         files = [_file(entry) for entry in islice(tree, _MOST_LISTED + 1) if isinstance(entry, RepoFile)]

@@ -220,7 +220,7 @@ class _Heard:
             yield CallProposed(unreadable(f"the service could not read it ({self.reason})", self.why))
         elif self.reason not in {"STOP", "MAX_TOKENS"}:
             why = f"it ended with {self.reason}" + (f": {self.why}" if self.why else "")
-            raise ModelFailed("the service held the answer back", why, "ask in other words, or another model")
+            raise ModelFailed("the service withheld the answer", why, "ask in other words, or another model")
         yield self._ended()
 
     def _ended(self) -> Ended:

@@ -172,9 +172,9 @@ def read_call(name: str, arguments: str) -> ProposedCall:
         value = json.loads(arguments or "{}")
         value = map_strings(json.loads(value) if isinstance(value, str) else value, well_formed)
     except (ValueError, RecursionError) as error:
-        return unreadable(f"its arguments are no JSON: {error}", arguments)
+        return unreadable(f"its arguments are not JSON: {error}", arguments)
     if not isinstance(value, dict):
-        return unreadable("its arguments are no object", arguments)
+        return unreadable("its arguments are not an object", arguments)
     return ProposedCall(new_call_id(), name, cast("dict[str, JsonValue]", value))
 
 

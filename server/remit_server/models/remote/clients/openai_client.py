@@ -132,7 +132,7 @@ class OpenAIClient:
         """Returns the model to ask: the server's only model if none was named. Raises ModelUnavailable."""
         if model or len(listed) == 1:
             return model or listed[0]
-        has = f"it has {', '.join(listed[:10])}" if listed else "it lists none"
+        has = f"it lists {', '.join(listed[:10])}" if listed else "it lists no models"
         raise ModelUnavailable(f"`{self._service.host}` was not told which model to ask", has, "name one with --model")
 
     async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:

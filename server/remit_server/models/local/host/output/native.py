@@ -138,7 +138,7 @@ def _read_foreign(name: str, parse: Parse, text: str, schemas: Schemas) -> tuple
     calls = tuple(map(as_call, values))
     counted = len(calls) if name == "kimi_k2" else sum(len(call.arguments) for call in calls)
     if not calls or (tag and text.count(tag) != counted):
-        raise UnreadableCall("an argument stands in it twice, or is not closed")
+        raise UnreadableCall("an argument is given twice, or is not closed")
     return calls
 
 

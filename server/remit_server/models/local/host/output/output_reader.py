@@ -124,7 +124,7 @@ MOST_SHOWN = 2000
 """The most characters of an unreadable call that are passed on."""
 MOST_STARTS = 16
 """The most places of an answer that are tried as the start of calls; an answer with more of them is about calls."""
-_INLINE = "a call begins a line of its own; this one stands in a sentence, and nothing was run"
+_INLINE = "a call has to begin on a line of its own; this one is inside a sentence, and nothing was run"
 
 
 @dataclass(frozen=True, slots=True)
