@@ -50,7 +50,7 @@ def parse_endpoint(text: str, *, needs_port: bool = False) -> Endpoint:
     if needs_port and not colon:
         raise ValueError("it has no port")
     if colon and (not _PORT.fullmatch(port) or int(port) > 0xFFFF):
-        raise ValueError("its port is not a number from 1 to 65535")
+        raise ValueError("its port has to be from 1 to 65535")
     return Endpoint(name, int(port) if colon else DEFAULT_PORT)
 
 

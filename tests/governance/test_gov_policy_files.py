@@ -99,7 +99,7 @@ BAD = {
     ),
     "an example that is no action": (
         HEAD + GOOD + "    examples: { match: [{ pth: x }] }\n",
-        "p.yaml:6:25: the example of `good` is no action: unknown key `pth`; did you mean `path`",
+        "p.yaml:6:25: the example of `good` is not an action: unknown key `pth`; did you mean `path`",
     ),
     "a number for a tool": (
         HEAD + "  - name: a\n    match: { tool: 5 }\n    action: deny\n",

@@ -48,12 +48,15 @@ def test_FLW_04_what_go_signed_is_believed() -> None:
     ("signs", "why"),
     [
         ((), "did not finish"),
-        ((go_sign(0, "passed", ""),), "`shop.TestA` passed is printed"),
+        ((go_sign(0, "passed", ""),), "it was printed that `shop.TestA` passed"),
         ((go_sign(0, "passed", "TestA"),), "did not finish"),
-        ((go_sign(0, "failed", "TestA"), go_sign(1, "passed", "")), "`shop.TestA` passed is printed"),
+        ((go_sign(0, "failed", "TestA"), go_sign(1, "passed", "")), "it was printed that `shop.TestA` passed"),
         ((go_sign(0, "passed", "TestA", key=OTHER), go_sign(1, "passed", "")), "signed how they ended"),
         ((go_sign(1, "passed", "TestA"), go_sign(0, "passed", "")), "signed how they ended"),
-        ((go_sign(0, "passed", "TestA", process=8), go_sign(0, "passed", "")), "`shop.TestA` passed is printed"),
+        (
+            (go_sign(0, "passed", "TestA", process=8), go_sign(0, "passed", "")),
+            "it was printed that `shop.TestA` passed",
+        ),
     ],
     ids=["nothing", "another test", "no end", "another ending", "another key", "another order", "another process"],
 )

@@ -72,7 +72,7 @@ async def test_THR_model_sessions_that_fill_the_memory_together(monkeypatch: pyt
     client = Client(*[ScriptedStep(text="yes")] * 5)
     first = (await client.ask(command="open-session", instructions="i" * 9_000))["session_id"]
     second = (await client.ask(command="open-session", instructions="i" * 9_000))["session_id"]
-    full = "the open sessions keep over 25000 characters, close some"
+    full = "the open sessions keep more than 25000 characters, close some"
     over = await client.ask(command="open-session", instructions="i" * 9_000)
     assert over["error"] == f"failed_to_open_session: {full}"
     assert (await client.message(second, "p" * 7_500))["error"] == f"execution_failed: {full}"
@@ -85,7 +85,7 @@ async def test_THR_model_sessions_that_fill_the_memory_together(monkeypatch: pyt
 async def test_THR_model_instructions_without_end() -> None:
     client = Client()
     refused = await client.ask(command="open-session", instructions="i" * (kept.MOST_KEPT + 1))
-    assert refused["error"] == f"failed_to_open_session: the instructions are over {kept.MOST_KEPT} characters"
+    assert refused["error"] == f"failed_to_open_session: the instructions have more than {kept.MOST_KEPT} characters"
 
 
 async def test_THR_model_long_lines_in_flight() -> None:

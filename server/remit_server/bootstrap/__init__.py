@@ -1,2 +1,1 @@
-"""Starts the server and keeps it up, with the standard library only. It sees no protocol messages and no data (CLI-11
-to CLI-16)."""
+"""Starts the server and keeps it up by the standard library only; sees no message and no data (CLI-11 to CLI-16)."""

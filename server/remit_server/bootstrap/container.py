@@ -20,8 +20,7 @@ LABEL = "remit.bootstrap"
 HOME = "/run/remit-home"
 # SELinux labels are off, because otherwise the person's own files would have to be relabelled.
 HELD = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--security-opt", "label=disable")
-# These options let an ordinary user make the namespaces of Bubblewrap. Bubblewrap restricts commands more than these
-# options give up.
+# These let an ordinary user make Bubblewrap's namespaces, which restrict commands more than is given up here.
 _NESTING = ("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--security-opt")
 NESTING: Mapping[str, tuple[str, ...]] = {
     "podman": (*_NESTING, "unmask=ALL"),

@@ -30,8 +30,7 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Limits in seconds: for a started server to connect, between pings, for an answer to a ping, and to end when told
-    to."""
+    """Limits in seconds: for a started server to connect, between pings, for their answers, and to end when told to."""
 
     start: float = 60.0
     ping: float = 5.0
@@ -167,7 +166,7 @@ def _watch(watched: Watched, listener: socket.socket, pace: Pace) -> str | None:
 
 
 def _connected(watched: Watched, listener: socket.socket, pace: Pace) -> socket.socket | None:
-    """Waits until the server connects to the socket; returns None if it ends before or takes too long."""
+    """Waits for the server to connect to the socket; returns None if it ends before or takes too long."""
     until = time.monotonic() + pace.start
     listener.settimeout(0.1)
     while time.monotonic() < until and not _is_overdue(watched, pace):

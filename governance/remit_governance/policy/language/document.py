@@ -98,7 +98,7 @@ class Document:
 def read_document(file: str, text: str, most: Most = OWN) -> Document:
     """Parses one YAML (or JSON) document. Raises PolicyError with the place of the first fault."""
     if len(text) > most.characters:
-        raise PolicyError((Problem(file, 1, 1, f"the file has more than {most.characters} characters", "shorten it"),))
+        raise PolicyError((Problem(file, 1, 1, f"the file has more than {most.characters} characters", "write less"),))
     if foreign := _NOT_YAML.search(text):
         raise PolicyError((_foreign_character(file, text, foreign.start()),))
     document = Document(file, None)
