@@ -146,7 +146,7 @@ The first lines of a long chat are removed."
     ("state_changed"
      (unless (equal (plist-get event :mode) "explore") (remit--say (plist-get event :means) 'remit-hint)))
     ("review_resolved"
-     (remit--say (format "%d taken, %d left out" (plist-get event :accepted) (plist-get event :rejected)) 'remit-hint))
+     (remit--say (format "%d accepted, %d left out" (plist-get event :accepted) (plist-get event :rejected)) 'remit-hint))
     ("warning" (remit--say (plist-get event :message) 'remit-ask))))
 
 (defun remit--went-well (ok result)

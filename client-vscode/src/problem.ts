@@ -87,9 +87,9 @@ export function problemOf(error: unknown): Problem {
   if (typeof code === 'number' && CONNECTION_GONE.includes(code)) {
     return {
       code: 'connection_lost',
-      what: 'the server ended while it worked',
+      what: 'the server stopped while it was working',
       why: 'its process is gone; nothing was allowed after that',
-      fix: 'ask again: that restarts it',
+      fix: 'ask again; this restarts the server',
     };
   }
   return {

@@ -113,7 +113,7 @@ def test_EMA_02_hunks_are_drawn_left_out_with_words_and_the_rest_allowed(
     editor.until("it is left out", lambda: "hunk 2 of 3, left out\n+ new 20\n" in drawn(editor))
     editor.type("y")
     editor.ended()
-    assert "2 taken, 1 left out" in editor.chat
+    assert "2 accepted, 1 left out" in editor.chat
     assert "Two are new.\nThe third is not." in editor.chat
     assert (editor.text_of("b.txt"), drawn(editor)) == (changed(2, 37), [])
     assert current(editor) == "b.txt", "the question went away with its answer"

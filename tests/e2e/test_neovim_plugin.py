@@ -205,7 +205,7 @@ def test_NVI_02_hunks_are_drawn_left_out_with_words_and_the_rest_allowed(
     assert "remit://chat" in editor.nvim.current.buffer.name
     editor.nvim.input("y")
     editor.ended()
-    assert "2 taken, 1 left out" in editor.chat
+    assert "2 accepted, 1 left out" in editor.chat
     assert "Two are new.\nThe third is not." in editor.chat
     editor.nvim.command("wincmd p")
     assert (editor.text, editor.virtual) == (changed(2, 37), [])

@@ -299,7 +299,7 @@ local DRAWN = {
     if event.mode ~= 'explore' then add(split(event.means), 'RemitHint') end
   end,
   review_resolved = function(event)
-    add({ ('%d taken, %d left out'):format(event.accepted, event.rejected) }, 'RemitHint')
+    add({ ('%d accepted, %d left out'):format(event.accepted, event.rejected) }, 'RemitHint')
   end,
   token_delta = function(event) stream(event.text) end,
   warning = function(event) M.say(event.message, 'RemitAsk') end,

@@ -54,7 +54,7 @@ export function reduce(view: View, change: Change): View {
       return onApproval(view, change.approval_id, (item) =>
         change.receipt.accepted || item.outcome
           ? item
-          : { ...item, answer: null, refused: change.receipt.reason ?? 'the server did not take this answer' });
+          : { ...item, answer: null, refused: change.receipt.reason ?? 'the server did not accept this answer' });
     case 'ended':
       return onTurn(view, change.turn_id, (turn) => end(turn, change.result, change.error));
     case 'told':
@@ -154,7 +154,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
     case 'review_required':
       return append(turn, note(event.seq, 'info', `${count(event.diffs.length, 'file')} to review`));
     case 'review_resolved':
-      return append(turn, note(event.seq, 'info', `review: ${event.accepted} taken, ${event.rejected} left out`));
+      return append(turn, note(event.seq, 'info', `review: ${event.accepted} accepted, ${event.rejected} left out`));
     case 'context_condensed': {
       const sent = `from ${event.before_tokens} to ${event.after_tokens} of ${event.window} tokens`;
       return append(turn, note(event.seq, 'info', `the conversation was condensed for the model, ${sent}; all of it is kept`));

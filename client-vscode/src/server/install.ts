@@ -89,7 +89,7 @@ async function fill(target: string, bundle: Bundle, work: Work): Promise<void> {
   work.step('looking for Python');
   const found = await findPython(work);
   const install = uv ? [uv, 'pip', 'install', '--python', python] : [python, '-I', '-m', 'pip', 'install', '--disable-pip-version-check', '--no-input'];
-  work.step('making an environment');
+  work.step('creating an environment');
   await run(uv ? [uv, 'venv', '--no-project', '--python', found, target] : [found, '-I', '-m', 'venv', target], work);
   work.step('installing what the server needs');
   await run([...install, '--requirement', bundle.requirements], work);

@@ -20,7 +20,7 @@ const MEANINGS: readonly (readonly [said: RegExp, why: string, fix: string])[] =
   [/No space left|ENOSPC/i, 'the disk is full', 'make room: the server and its model engine need 500 MB'],
   [
     /DO NOT MATCH THE HASHES|hash mismatch/i,
-    'a package is not the one that this version was made with',
+    'a package differs from the one that this version was built with',
     'look at where packages come from (`pip config list`), then try again',
   ],
   [

@@ -195,7 +195,7 @@ function Deadline({ deadline }: { readonly deadline: string }) {
   const at = new Date(deadline).toLocaleTimeString();
   return (
     <span>
-      <span aria-hidden="true">{left === null ? say('The time to answer is over') : say('Denied in {0} if you do not answer', left)}</span>
+      <span aria-hidden="true">{left === null ? say('The time to answer has run out') : say('Denied in {0} if you do not answer', left)}</span>
       <span class="only-read">{say('Denied at {0} if you do not answer', at)}</span>
     </span>
   );

@@ -52,6 +52,6 @@ const ROWS = [
   },
   {
     scope: 'everywhere', rule: 'everywhere_rule', title: 'Always allow in every workspace',
-    means: 'adds this rule instead, which also holds in projects you have not opened yet:',
+    means: 'adds this rule instead, which also applies to projects you have not opened yet:',
   },
 ] as const;

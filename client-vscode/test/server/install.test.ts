@@ -98,7 +98,7 @@ describe('what a tool printed is read', () => {
   test.each([
     ['Failed to establish a new connection: [Errno 101] Network is unreachable', 'the package index cannot be reached'],
     ['error: Failed to fetch: `https://x/`\n  Caused by: dns error: failed to lookup', 'the package index cannot be reached'],
-    ['THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE', 'a package is not the one that this version was made with'],
+    ['THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE', 'a package differs from the one that this version was built with'],
     ['OSError: [Errno 28] No space left on device', 'the disk is full'],
     ['odd\nlast line', '`pip` failed, saying: last line'],
   ])('%s', (said, why) => { expect(explainFailure('pip', said)).toMatchObject({ why }); });

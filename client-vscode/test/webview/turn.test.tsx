@@ -108,7 +108,7 @@ describe('the approval card', () => {
     const always = drawn(started, question({ scopes, always_rule: rule, everywhere_rule: everywhere }));
     expect(always).toContain(`to your permissions.yaml: <code>${rule.replaceAll('"', '&quot;')}</code>`);
     expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="always-a1"[^>]*>Always allow in this workspace</);
-    expect(always).toContain(`in every workspace adds this rule instead, which also holds in projects you have not opened yet: <code>${everywhere}</code>`);
+    expect(always).toContain(`in every workspace adds this rule instead, which also applies to projects you have not opened yet: <code>${everywhere}</code>`);
     expect(always).toMatch(/<button[^>]*disabled[^>]*aria-describedby="everywhere-a1"[^>]*>Always allow in every workspace</);
     expect(drawn(started, question({ scopes: ['once', 'session', 'always'], always_rule: rule }))).not.toContain('in every workspace');
     expect(html).not.toContain('Always allow');

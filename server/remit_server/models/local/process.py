@@ -46,7 +46,7 @@ CANCEL_TIMEOUT_S = 120.0
 PROBE_TIMEOUT_S = 30.0
 """Seconds for what follows the loading of the weights. The chat template is tried then, a program from the folder."""
 _CHUNK = 1 << 16
-_RESTART = "ask again: that restarts it; if it keeps happening, run `remit model check`"
+_RESTART = "ask again; this restarts it; if it keeps happening, run `remit model check`"
 
 # fmt: off
 _ENVIRONMENT = (
