@@ -193,10 +193,10 @@ async def test_THR_approvals_what_a_session_remembers_is_what_was_shown(make_ben
     assert asker.asked[0].session_rule is not None
     assert "src/b.py" in asker.asked[0].session_rule
     for path in ("src/c.py", "src/b.pyc", "b.py", "src/b.py/x", "src/B.py"):
-        before = len(asker.asked)
-        await result(bench, "write_file", Answering("deny"), path=path, content="x")
-        assert not (bench.workspace / path).exists() or path == "src/b.py"
-        assert len(asker.asked) == before
+        denying = Answering("deny")
+        assert not (await result(bench, "write_file", denying, path=path, content="x")).ok
+        assert not (bench.workspace / path).exists()
+        assert len(denying.asked) == (path != "src/b.py/x")  # nothing can be written below a file, so nobody is asked
     denying = Answering("deny")
     assert not (await result(bench, "run_command", denying, command="cat src/b.py")).ok
     assert len(denying.asked) == 1
