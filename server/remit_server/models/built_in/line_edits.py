@@ -88,10 +88,11 @@ class RemoveEntry:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A new version for a requirement."""
+    """A new version for a requirement. If it is `exact`, the requirement allows no other version."""
 
     name: str
     version: str
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +297,7 @@ def _after_docstring(lines: Sequence[str]) -> int:
 def _only(lines: Sequence[str], text: str) -> int:
     exact = [number for number, line in enumerate(lines, 1) if line.strip() == text.strip()]
     found = exact or [number for number, line in enumerate(lines, 1) if text in line]
+    found = found or [number for number, line in enumerate(lines, 1) if text.lower() in line.lower()]
     if len(found) > 1:  # prefer the line that begins with the text, because it sets, defines or imports that name
         begins = re.compile(rf"\s*(?:import |def |class |const |let |var )?[\"']?{re.escape(text)}\b")
         found = [number for number in found if begins.match(lines[number - 1])] or found
@@ -314,9 +316,9 @@ def _changed(path: str, edit: Rewrite | SetValue | Pin | Commented, lines: Seque
             at, changed = with_value(path, lines, name, value)
             _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
             return at, changed
-        case Pin(name=name, version=version):
+        case Pin(name=name, version=version, exact=exact):
             at = _entry(lines, name)
-            return at, _pinned(lines[at - 1], version)
+            return at, _pinned(lines[at - 1], version, exact=exact)
         case Commented(line=line, out=out):
             at = _numbered(line, lines)
             changed = _commented(path, lines[at - 1]) if out else _uncommented(path, lines[at - 1])
@@ -349,10 +351,12 @@ _PINNED = re.compile(r"(?P<name>[^=<>~!#;]*?)\s*(?P<sign>[=<>~!]=?|===)\s*[\w.*]
 _UNPINNED = re.compile(r"(?P<name>[^=<>~!#;,]*?)(?P<rest>\s*(?:[;#].*)?)")
 
 
-def _pinned(line: str, version: str) -> str:
-    """Returns a requirement with another version; one that has no version is pinned to this one with `==`."""
+def _pinned(line: str, version: str, *, exact: bool) -> str:
+    """Returns a requirement with another version. One that has no version is pinned to this one with `==`, and if the
+    version is `exact`, so is any other."""
     if (pinned := _PINNED.fullmatch(line)) is not None and pinned["sign"] in {"==", "===", ">=", "~="}:
-        return f"{pinned['name']}{pinned['sign']}{version}{pinned['rest']}"
+        sign = "==" if exact and pinned["sign"] != "===" else pinned["sign"]
+        return f"{pinned['name']}{sign}{version}{pinned['rest']}"
     if (unpinned := _UNPINNED.fullmatch(line)) is not None:
         return f"{unpinned['name']}=={version}{unpinned['rest']}"
     raise NoPlace("the requirement has more than one version, or an upper limit")

@@ -127,12 +127,15 @@ def _take_tests(said: Sentence, *, asks: bool = False) -> Route:
     if len(said.files) > 1 or not all(says("tests", re.sub("[_/]", " ", file)) for file in said.files):
         return None
     rest = replace(said, bare=saying("tests").sub(" ", _TELL_ME.sub("", said.bare)))
+    if not said.files and _JOINT.search(rest.bare) and words_left(rest, "run", whole=True):
+        return None  # the other clause is a wish of its own
     if not said.files and not asks and words_left(rest, "run", whole=True) > MOST_BESIDE_TESTS:
         return None
     path: dict[str, JsonValue] = {"path": said.files[0]} if said.files else {}
     return Routed(Intent.EXECUTE, "run_tests", path)
 
 
+_JOINT = re.compile(r"\w,? (?:and|then|und|dann|et|puis|y|luego|e|poi) \w", re.IGNORECASE)
 _SOME_TESTS = re.compile(
     r"\b(?:only|just|nur|seulement|solo|sólo)\b|"
     r"\btests? (?:for(?! (?:me|us)\b)|of|in|from|about|named|called|with|that|which)\b",

@@ -165,7 +165,8 @@ def pin(said: Sentence, parts: Parts) -> Route:
     """Takes a requirement and its new version."""
     version = re.fullmatch(r"v?(\d[\w.]*)", parts["value"])
     listing = len(said.files) == 1 and _REQUIREMENTS.search(said.files[0])
-    return edit_of(said, Pin(parts["name"], version[1])) if version and listing else None
+    exact = re.match(r"pin\b", said.short, re.IGNORECASE) is not None
+    return edit_of(said, Pin(parts["name"], version[1], exact)) if version and listing else None
 
 
 def commented(*, out: bool) -> Callable[[Sentence, Parts], Route]:

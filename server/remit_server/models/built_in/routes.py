@@ -35,10 +35,11 @@ def replaced_everywhere(path: str, old: str, new: str, *, within_words: bool = F
 @dataclass(frozen=True, slots=True)
 class Missing:
     """The question for a part that a sentence leaves out. If the file is left out, it is the only file that contains
-    `sought`."""
+    `sought`. If the wish is only `guessed` and no file contains it, no rule takes the sentence."""
 
     question: str
     sought: str = ""
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,12 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An edit of a line in one file, which is read first."""
+    """An edit of a line in one file, which is read first. If the wish is only `guessed` and the file has no place for
+    the edit, no rule takes the sentence."""
 
     path: str
     edit: LineEdit
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

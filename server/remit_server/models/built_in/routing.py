@@ -14,10 +14,11 @@ from remit_governance.values import Intent
 from remit_server.models.built_in import changing, looking
 from remit_server.models.built_in.meant import says_it, with_subject
 from remit_server.models.built_in.phrased import take_phrase
-from remit_server.models.built_in.routes import Edited, Missing, Route, Routed
+from remit_server.models.built_in.routes import Define, Edited, Missing, Route, Routed
 from remit_server.models.built_in.sentences import WISHES, Sentence, read_sentence
+from remit_server.models.built_in.terse import take_terse
 from remit_server.models.built_in.wished import is_wished, wishes_twice
-from remit_server.models.built_in.words import says
+from remit_server.models.built_in.words import says, with_file_spelled
 
 _LOOKS = frozenset({"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"})
 _CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuando|もし)\b", re.IGNORECASE)
@@ -63,7 +64,21 @@ def in_plain_verbs(text: str) -> str:
 
 
 def route(text: str, files: AbstractSet[str]) -> Route:
-    """Returns what a sentence asks for, or None if no rule takes it."""
+    """Returns what a sentence asks for, or None if no rule takes it. If none does, a plain word may name a file ("in
+    settings"), but not one that is deleted, moved or made."""
+    found = _route(text, files)
+    unsure = found is None or (isinstance(found, Missing) and found.guessed)
+    named = with_file_spelled(text, files) if unsure else None
+    match again := None if named is None else _route(named, files):
+        case Edited() | Define() | Routed(tool="edit_file"):
+            return again
+        case Routed(tool=tool) if tool in _LOOKS:
+            return again
+        case _:
+            return found
+
+
+def _route(text: str, files: AbstractSet[str]) -> Route:
     if not text.strip() or len(text) > MOST_CHARS or "\n" in text.strip():
         return None
     text = in_plain_verbs(text)
@@ -72,7 +87,7 @@ def route(text: str, files: AbstractSet[str]) -> Route:
     said = read_sentence(with_subject(read_sentence(text.strip(), files)), files)
     if wishes_twice(said):
         return None
-    found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said)
+    found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said) or take_terse(said)
     return found if _is_meant(found, said) else None
 
 

@@ -144,7 +144,7 @@ def _stems(text: str, found: Sequence[str]) -> list[str]:
 
 
 _COURTESY = re.compile(
-    r"(?:hey|hi|hello|ok|okay|so|please|pls|plz|kindly|bitte|mal|stp|svp|s'il (?:te|vous) pla[iî]t|por favor|"
+    r"(?:hey|hi|hello|ok|okay|so|and|now|please|pls|plz|kindly|bitte|mal|stp|svp|s'il (?:te|vous) pla[iî]t|por favor|"
     r"porfa|per favore)[, !]+|"
     r"(?:i (?:think|guess|believe|feel)|ich (?:denke|glaube)|je (?:pense|crois)(?: que)?|creo que|penso che),? |"
     r"(?:(?:can|could|would|will) (?:you|u)|you (?:can|should)|i want you to|i'd like you to|i need you to|"

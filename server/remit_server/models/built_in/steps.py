@@ -216,6 +216,8 @@ def _edit_line(edited: Edited, turn: Turn, offered: Offered) -> Routed | Ending 
     try:
         step = Routed(Intent.CODE, "edit_file", plan_edit(edited.path, edited.edit, lines_of(turn.result)))
     except NoPlace as why:
+        if edited.guessed:
+            return None
         return Ending(f"{UNCHANGED} {str(why)[:1].upper()}{str(why)[1:]}.")
     return step if _is_offered(step, offered) else Ending(UNCHANGED)
 
@@ -250,6 +252,8 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
     the sentence named that file."""
     word = re.fullmatch(IDENTIFIER, missing.sought) is not None
     pattern = rf"\b{missing.sought}\b" if word else re.escape(missing.sought)
+    if missing.guessed:  # the words may be one name in the file
+        pattern = rf"(?i)\b{'[_-]?'.join(map(re.escape, missing.sought.split()))}\b"
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending(missing.question)
@@ -259,7 +263,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
         return answer(look, turn.result)
     places = files_found(turn.result)
     if not places:
-        return Ending(f"I stopped: {missing.sought} was not found.")
+        return None if missing.guessed else Ending(f"I stopped: {missing.sought} was not found.")
     if len(places) > 1 and not _EVERYWHERE.search(text):
         more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
         named = f"The text `{missing.sought}` is in {', '.join(places[:MOST_NAMED])}{more}."

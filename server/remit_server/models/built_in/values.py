@@ -40,6 +40,7 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
     kind = kind_of(path)
     if any(len(line) > _LONGEST and name in line for line in lines):  # to match such a line would take minutes
         raise NoPlace(f"a line that contains `{name}` is too long for me")
+    name = _as_spelled(kind, lines, name)
     found = list(_settings(kind, lines, name))
     if len(found) > 1:
         raise NoPlace(f"`{name}` is set {len(found)} times")
@@ -50,6 +51,23 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
         raise NoPlace(f"the value of `{name}` is not a plain one" if found else f"`{name}` is not set in the file")
     number, head, old, tail = split
     return number, f"{head}{spell(kind, old, value)}{tail}"
+
+
+def _as_spelled(kind: Kind, lines: Sequence[str], name: str) -> str:
+    """Returns the name as the file spells it, if the file sets exactly one name that differs only in capitals, blanks,
+    `_` and `-`: `MAX_ITEMS` for "max items". A section may come first: `name` for "project name" below `[project]`."""
+    if " " not in name and any(True for _ in _settings(kind, lines, name)):
+        return name
+    first, _, rest = name.partition(" ")
+    if rest and any(line.strip().lower() == f"[{first.lower()}]" for line in lines):
+        name = rest
+    alike = {word for line in lines for word in re.findall(r"[A-Za-z_][\w-]*", line) if _plain(word) == _plain(name)}
+    spelled = [word for word in alike if any(True for _ in _settings(kind, lines, word))]
+    return spelled[0] if len(spelled) == 1 else name
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def _with_version(lines: Sequence[str], name: str, value: str) -> tuple[int, str]:

@@ -51,7 +51,7 @@ _REPORTS_WITHIN = re.compile(
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
-    r"(?:never|(?:don['’]?t|do not)(?! (?:need|like))|nie|niemals|jamais|nunca|mai|"
+    r"(?:(?:never|(?:don['’]?t|do not)(?! (?:need|like))|nie|niemals|jamais|nunca|mai)\b|"
     r"non (?!serve|[èe]\b|si usa|ci serve)|"
     r"no (?!longer|more|se |hace falta|necesit)|ne |n['’](?!est plus))",
     re.IGNORECASE,

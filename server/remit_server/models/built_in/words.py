@@ -126,6 +126,49 @@ def module_told(text: str, files: AbstractSet[str]) -> dict[str, str]:
     return found if len(found) == 1 else {}
 
 
+_LEADS = (
+    "in|of|from|for|to|into|inside|within|the|my|our|im|in die|in der|in den|aus|von|zu|den|dem|die|der|das|dans|du|de|"
+    "aux?|les?|la|en|el|los|las|al?|del|nel|nella|nei|ai|alla|il|lo|no|na|nos|nas|do|da|pro|pra|what(?:'?s| is) in"
+)
+_SPELLED = re.compile(
+    rf"(?<![\w./-])(?P<lead>(?:(?:{_LEADS}) )*)(?P<word>[A-Za-z][\w-]{{2,}}(?: (?:example|settings|notes))?)"
+    r"(?P<kind> (?:file|script|module|config|json|ya?ml|toml|ini))?(?![\w/-]|\.\w)",
+    re.IGNORECASE | re.ASCII,
+)
+_SHORT_NAMES: Mapping[str, str] = {"reqs": "requirements", "conf": "config"}
+
+
+def with_file_spelled(text: str, files: AbstractSet[str]) -> str | None:
+    """Returns a sentence with the path of the one file that a plain word names: "in settings" with the one file
+    `config/settings.json`. The word stands behind a preposition or an article, before a word such as "file", or is a
+    usual name. None if no word names exactly one file, or if several do."""
+    names: dict[str, set[str]] = {}
+    for path in files:
+        name = path.rpartition("/")[2].lower().removeprefix(".")
+        for spoken in {name.partition(".")[0], name.replace(".", " "), re.sub("[_-]", " ", name.partition(".")[0])}:
+            names.setdefault(spoken, set()).add(path)
+    found = [(told, _spoken(told, names)) for told in _SPELLED.finditer(text) if _means_file(told)]
+    if len({path for _, paths in found for path in paths if len(paths) == 1}) != 1:
+        return None
+    told, (path, *_) = next((told, paths) for told, paths in reversed(found) if len(paths) == 1)
+    return f"{text[: told.start()]}{told['lead']}{path}{text[told.end() :]}"
+
+
+def _means_file(told: re.Match[str]) -> bool:
+    leads = told["lead"] or told["kind"] or told["word"].lower() in _USUAL
+    return bool(leads) or told.string[told.end() :].startswith(": ")
+
+
+def _spoken(told: re.Match[str], names: Mapping[str, AbstractSet[str]]) -> AbstractSet[str]:
+    word = told["word"].lower()
+    kind = (told["kind"] or "").lower()
+    whole = names.get(f"{word}{kind}", frozenset())
+    return whole or names.get(_SHORT_NAMES.get(word, word), frozenset())
+
+
+_USUAL = BY_STEM | {"requirements", "reqs", "pyproject", "settings", "config", "conf"}
+
+
 def _is_called(path: str, word: str, *, plainly: bool) -> bool:
     stem, _, ending = path.rpartition("/")[2].lower().partition(".")
     code = ending in {"py", "ts", "js", "tsx", "jsx", "go", "rs", "java", "c", "cpp", "rb"}

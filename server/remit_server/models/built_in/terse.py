@@ -1,0 +1,104 @@
+"""Takes a sentence that says only which setting gets which value: "timeout in mailer.py 30", "theme -> dark" (MOD-23).
+Pure.
+
+Here no phrase has to fit. Instead each word of the sentence has to be a filling word, the file, the name or the value,
+and the edit is made only if the file sets that one name, so a sentence about anything else changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from remit_server.models.built_in.line_edits import SetValue
+from remit_server.models.built_in.routes import FILE, Edited, Missing, Route
+from remit_server.models.built_in.sentences import Sentence, without_courtesy, without_paths
+from remit_server.models.built_in.texts import is_code, is_property
+from remit_server.models.built_in.words import IDENTIFIER
+
+_FILLING = frozenset(
+    {
+        "a", "an", "and", "at", "be", "change", "constant", "for", "has", "have", "in", "is", "it", "its", "key",
+        "make", "must", "my", "need", "needs", "now", "of", "option", "our", "put", "set", "setting", "should", "that",
+        "the", "this", "to", "turn", "up", "update", "use", "value", "variable", "want", "we", "with",
+        "auf", "aus", "das", "dem", "den", "der", "die", "im", "mach", "setz", "setze", "soll", "sein", "stell",
+        "stelle", "von", "wert", "zu", "ändere",
+        "au", "aux", "dans", "de", "du", "le", "la", "les", "mets", "passe", "sur", "à",
+        "al", "cambia", "del", "el", "en", "pon", "su",
+        "da", "di", "il", "imposta", "metti", "nel", "nella", "per",
+        "do", "mude", "muda", "na", "no", "o", "para", "pra", "põe",
+    }
+)  # fmt: skip
+"""Words that say nothing about the name or the value. None of them is the value of a setting."""
+_GIVES = re.compile(r"\b(?:to|be|is|now|make|auf|zu|à|a|en|su|para|pra)\b|=|->|=>|→|:", re.IGNORECASE)
+"""Words and signs that lead to the value, so that any word may be one."""
+_BUT_OLD = re.compile(
+    r",? \b(?:(?:and )?not|instead of|rather than|statt|(?:et )?non(?: pas)?|en (?:lugar|vez) de|invece di|from) (\S+)",
+    re.IGNORECASE,
+)
+"""The old value, which says nothing new."""
+_MEANT = {
+    "shoud": "should", "shold": "should", "sould": "should", "chnage": "change", "chage": "change", "udpate": "update",
+    "versão": "version", "versión": "version", "versione": "version", "puerto": "port", "nombre": "name",
+    "nome": "name", "nom": "name",
+}  # fmt: skip
+"""What mistyped words are meant to be, and what names of settings in other languages are called in files."""
+_LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no|on|off", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z][\w-]*(?:\.[\w-]+)*")
+_CONFIG = re.compile(r"\.(?:json|ya?ml|toml|ini|cfg|conf|properties)$|(?:^|/)\.env\b|\.env$|requirements[\w.-]*\.txt$")
+"""Matches a file that sets names to values and holds no code."""
+_ACTS = re.compile(
+    r"(?:add|ask|tell|help|let|append|check|commit|compare|count|create|delete|drop|explain|find|fix|grep|insert|list|move|open|print|"
+    r"read|remove|rename|replace|run|search|show|start|stop|test|tests|wait|write)",
+    re.IGNORECASE,
+)
+"""Verbs of other wishes, which begin no name of a setting."""
+_STATE = re.compile(
+    r"\w+(?:ed|able|ible|ier)|gone|there|away|out|back|again|better|clearer|faster|slower|shorter|longer|different|right|"
+    r"wrong|fine|ok|okay|correct|set|used|new|old|left|here|json|yaml|toml|config|file|dataclass|it|that|this",
+    re.IGNORECASE,
+)
+"""Words that say what becomes of a setting or a file ("debug should be removed"), and so are no values."""
+MOST_WORDS = 3
+"""The most words of a name: `max retry count` for `MAX_RETRY_COUNT`."""
+
+
+def take_terse(said: Sentence) -> Route:
+    """Takes a sentence whose words are only filling words, at most one file, a name and a plain value."""
+    if said.text.rstrip().endswith(("?", "？")) or len(said.files) > 1 or said.paths or said.quoted or said.alike:
+        return None
+    if said.files and not (is_code(said.files[0]) or _CONFIG.search(said.files[0])):
+        return None
+    told = _BUT_OLD.sub(" ", without_courtesy(_without_file(said)))
+    words = [_MEANT.get(word.lower(), word) for word in re.sub(r"(?<=\w)=(?=\S)|->|=>|→|: ", " = ", told).split()]
+    words = [word.strip(",;:!()") for word in words]
+    left = [word for word in words if word not in {"", "=", "&", "."} and word.lower() not in _FILLING]
+    if not 2 <= len(left) <= MOST_WORDS + 1:
+        return None
+    *name, value = left
+    if not all(map(_NAME.fullmatch, name)) or _ACTS.fullmatch(name[0]) or not _may_be_value(said, value, told):
+        return None
+    switched = {"on": "true", "off": "false"}.get(value.lower(), value)
+    if said.files:
+        return Edited(said.files[0], SetValue(" ".join(name), switched), guessed=True)
+    return Missing(FILE, " ".join(name), guessed=True) if _GIVES.search(told) else None
+
+
+def _without_file(said: Sentence) -> str:
+    """Returns the sentence without its file. The file's name is left out before the value is looked for, because
+    "settings" is no value."""
+    return without_paths(said) if said.files else said.bare
+
+
+def _may_be_value(said: Sentence, value: str, told: str) -> bool:
+    """Returns whether a word may be a value: a literal always, any other word only after a word or sign that leads to a
+    value, in a file that holds no code unless the word is no name."""
+    if _LITERAL.fullmatch(value):
+        return True
+    config = bool(said.files) and _CONFIG.search(said.files[0]) is not None
+    if not re.fullmatch(IDENTIFIER, value):
+        return _GIVES.search(told) is not None
+    return (
+        (config or _GIVES.search(told) is not None)
+        and not (is_property(value) or _STATE.fullmatch(value))
+        and (config or value.isupper())
+    )
