@@ -523,6 +523,24 @@ def test_MOD_23_a_plain_word_names_no_file_to_delete_or_move(sentence: str) -> N
         assert not isinstance(found, Routed) or found.tool in LOOKS
 
 
+@pytest.mark.parametrize(
+    ("sentence", "wishes"),
+    [
+        ("theme dark and retries 4 in settings", ("theme dark in settings.json", "retries 4 in settings")),
+        ("show me requirements and also config.yaml", ("show me requirements", "show config.yaml")),
+        ("set debug to true in config.yaml and set port to 5 there", None),
+        ("bump version to 0.4.0 then commit as new version", None),
+        ("where is total and who imports json", None),
+    ],
+)
+def test_MOD_23_two_wishes_may_share_a_file_or_leave_it_to_be_found(
+    sentence: str, wishes: tuple[str, ...] | None
+) -> None:
+    found = wishes_in(sentence, SHOP)
+    assert len(found) == 2
+    assert found == (wishes or found)
+
+
 def test_MOD_23_a_wish_before_the_tests_is_not_left_out() -> None:
     sentence = "setz retries auf 7 und lass dann die tests laufen"
     assert [found for found in done_for(sentence, SHOP) if isinstance(found, Routed)] == []

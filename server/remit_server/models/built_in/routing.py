@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 
 from remit_governance.values import Intent
 from remit_server.models.built_in import changing, looking
+from remit_server.models.built_in.line_edits import SetValue
 from remit_server.models.built_in.meant import says_it, with_subject
 from remit_server.models.built_in.phrased import take_phrase
 from remit_server.models.built_in.routes import Define, Edited, Missing, Route, Routed
@@ -67,12 +68,17 @@ def route(text: str, files: AbstractSet[str]) -> Route:
     """Returns what a sentence asks for, or None if no rule takes it. If none does, a plain word may name a file ("in
     settings"), but not one that is deleted, moved or made."""
     found = _route(text, files)
-    unsure = found is None or (isinstance(found, Missing) and found.guessed)
-    named = with_file_spelled(text, files) if unsure else None
+    match found:
+        case None | Missing(guessed=True) | Define(path=None):
+            named = with_file_spelled(text, files)
+        case _:
+            return found
     match again := None if named is None else _route(named, files):
-        case Edited() | Define() | Routed(tool="edit_file"):
+        case Routed(tool="read_file"):
             return again
-        case Routed(tool=tool) if tool in _LOOKS:
+        case Edited() | Define() | Routed(tool="edit_file") if not isinstance(found, Define):
+            return again
+        case Routed(tool=tool) if tool in _LOOKS and not isinstance(found, Define):
             return again
         case _:
             return found
@@ -93,7 +99,7 @@ def _route(text: str, files: AbstractSet[str]) -> Route:
 
 _AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|ed?|poi|dopo"
 _JOINED = re.compile(
-    rf"[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +|(?:(?<=[てでし])、|。)(?:(?:それから|その後|次に)、?)?", re.IGNORECASE
+    rf" & |[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +|(?:(?<=[てでし])、|。)(?:(?:それから|その後|次に)、?)?", re.IGNORECASE
 )
 """What may stand between two wishes."""
 _REFERS = re.compile(r"(?:see|cf|compare|as|like|siehe|vgl|voir|v[ée]ase|vedi)\b|@", re.IGNORECASE)
@@ -108,7 +114,7 @@ def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
     none if any wish is left over."""
     text = in_plain_verbs(text)
     match route(text, files):
-        case None:
+        case None | Edited(guessed=True) | Missing(guessed=True):
             whole: tuple[str, ...] = ()
         case Routed(tool=tool) if tool in _LOOKS | {"run_tests"}:  # rules may find these beside another wish
             whole = (text,)
@@ -120,18 +126,49 @@ def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
 
 def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
     """Returns two or more wishes in their order, or none; if there are more than `most`, returns more than `most`."""
-    if most < 1 or len(text) > MOST_CHARS or "\n" in text or not is_wished(read_sentence(text, files)):
+    if most < 1 or len(text) > MOST_CHARS or "\n" in text:
         return ()
+    wished = is_wished(read_sentence(text, files))
     joints = list(_JOINED.finditer(text))
     for joined in joints if len(joints) <= MOST_JOINTS else ():
         first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
-        rest = _named_again(rest, route(first, files))
-        if not (_stands_alone(rest) and _is_wish(first, files)) or isinstance(route(first, files), Missing):
+        first = _with_file_of(rest, first, files)
+        done = route(first, files)
+        rest = _named_again(rest, done, files)
+        if not (_stands_alone(rest) and _is_wish(first, files)) or (isinstance(done, Missing) and not done.sought):
             continue
-        after = files_after(route(first, files), files)
-        if following := _parted(rest, after, most - 1) or ((rest,) if _is_wish(rest, after) else ()):
+        after = files_after(done, files)
+        following = _parted(rest, after, most - 1) or ((rest,) if _is_wish(rest, after) else ())
+        # What only looks does no harm, so two questions may be answered one after the other.
+        if following and (wished or all(_only_looks(each, files) for each in (first, *following))):
             return (first, *following)
     return ()
+
+
+_FIRST = re.compile(r"^(?:first|firstly|zuerst|d'abord|primero|prima),? (?=\D)", re.IGNORECASE)
+
+
+def _only_looks(text: str, files: AbstractSet[str]) -> bool:
+    match route(text, files):
+        case Define():
+            return True
+        case Routed(tool=tool):
+            return tool in _LOOKS
+        case _:
+            return False
+
+
+def _with_file_of(rest: str, first: str, files: AbstractSet[str]) -> str:
+    """Returns a wish to set a value with the file that only the wish after it names: "theme dark and retries 4 in
+    settings"."""
+    first = _FIRST.sub("", first) if route(first, files) is None else first
+    if route(first, files) is not None:
+        return first
+    match route(rest, files):
+        case Edited(path=path, edit=SetValue()) if isinstance(route(f"{first} in {path}", files), Edited):
+            return f"{first} in {path}"
+        case _:
+            return first
 
 
 _SHOW_IT = re.compile(
@@ -142,11 +179,20 @@ _SHOW_IT = re.compile(
 )
 
 
-def _named_again(rest: str, done: Route) -> str:
-    """Returns "show it" with the path of the file that was changed before it; to show that file does no harm."""
+_THERE = re.compile(r" (?:there|in (?:it|there|that file|the same file))$", re.IGNORECASE)
+_ALSO = re.compile(r"(?:also |auch |aussi |tambi[ée]n |anche )?(?:the )?(\S+)", re.IGNORECASE)
+
+
+def _named_again(rest: str, done: Route, files: AbstractSet[str]) -> str:
+    """Returns "show it", or a wish that ends with "there", with the path of the file that was changed before it.
+    Returns a file alone, after a file was shown, as a wish to show it too."""
     match done:
         case Edited(path=path) if _SHOW_IT.fullmatch(rest):
             return f"show {path}"
+        case Edited(path=path) | Routed(tool="edit_file", arguments={"path": str(path)}) if _THERE.search(rest):
+            return _THERE.sub(f" in {path}", rest)
+        case Routed(tool="read_file") if (also := _ALSO.fullmatch(rest)) and read_sentence(also[1], files).files:
+            return f"show {also[1]}"
         case Routed(tool="write_file" | "edit_file", arguments=arguments) if _SHOW_IT.fullmatch(rest):
             return f"show {arguments['path']}"
         case Routed(tool="move_file", arguments=arguments) if _SHOW_IT.fullmatch(rest):
@@ -155,9 +201,12 @@ def _named_again(rest: str, done: Route) -> str:
             return rest
 
 
+_COMMITS_IT = re.compile(r"(?:git )?commit (?:it|this|that) (?:as|with)\b(?!.*\b(?:it|this|that)\b)", re.IGNORECASE)
+
+
 def _stands_alone(rest: str) -> bool:
     """Returns whether the text after a wish is clear without that wish: it has no "it", and begins no reference."""
-    return rest != "" and not says_it(rest) and _REFERS.match(rest) is None
+    return rest != "" and (not says_it(rest) or _COMMITS_IT.match(rest) is not None) and _REFERS.match(rest) is None
 
 
 def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
@@ -181,7 +230,7 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
             return True
         case Routed() | Missing():
             bare = read_sentence(text, files).bare
-            return any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff")) or "commit" in bare
+            return any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking")) or "commit" in bare
         case _:
             return False
 

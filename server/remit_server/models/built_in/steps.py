@@ -95,13 +95,15 @@ def _follow_each(
     known = list[AbstractSet[str]]()
     for wish in wishes:
         found = route(wish, files)
-        if isinstance(found, Missing):
+        if isinstance(found, Missing) and not found.sought:
             return Ending(ASKED_FOR.format(wish=wish, question=found.question))
         known.append(files)
         files = files_after(found, files)
     told, left = list[str](), turn.tried
     for at, wish in enumerate(wishes):
         came, made = _follow_so_far(wish, left, offered, known[at])
+        if came is None and at:  # a guess that the file does not bear out
+            came = Ending(decline(read_sentence(wish, known[at]), known[at]))
         if not isinstance(came, Ending):
             return came
         told.append(came.text)
