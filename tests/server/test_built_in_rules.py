@@ -530,7 +530,7 @@ def test_MOD_23_a_plain_word_names_no_file_to_delete_or_move(sentence: str) -> N
         ("show me requirements and also config.yaml", ("show me requirements", "show config.yaml")),
         ("set debug to true in config.yaml and set port to 5 there", None),
         ("bump version to 0.4.0 then commit as new version", None),
-        ("where is total and who imports json", None),
+        ("where is load_orders and who imports json", None),
     ],
 )
 def test_MOD_23_two_wishes_may_share_a_file_or_leave_it_to_be_found(
