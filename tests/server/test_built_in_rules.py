@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -466,6 +466,29 @@ def is_not_set(guess: Edited) -> bool:
     except NoPlace:
         return True
     return False
+
+
+SMALL: Mapping[str, tuple[str, ...]] = {
+    "src/app/orders.py": ("MAX_ITEMS = 50", 'DEFAULT_CURRENCY = "EUR"'),
+    "src/app/mailer.py": ('HOST = "localhost"', "PORT = 25", "TIMEOUT = 10"),
+    "config/settings.json": ("{", '  "theme": "light",', '  "retries": 3,', '  "debug": false', "}"),
+    "config/app.yaml": ("server:", "  host: 127.0.0.1", "  port: 8000", "log_level: info"),
+    ".env.example": ("DEBUG=1", "SECRET_KEY=abc"),
+    "pyproject.toml": ("[project]", 'name = "shop"', 'version = "0.3.1"'),
+    "requirements.txt": ("requests==2.31.0", "rich>=13"),
+    **dict.fromkeys(("README.md", "docs/notes.md", ".gitignore", "tests/test_orders.py", "web/greet.js"), ()),
+}
+"""A small project: what its files set."""
+
+
+@rows("sentence", (GUIDED / "settings_unwished.txt").read_text("utf-8").splitlines())
+def test_MOD_23_nothing_is_set_for_what_only_speaks_of_settings(sentence: str) -> None:
+    """Written by somebody who had not seen the rules: what is, was or may be, questions, choices, vague wishes."""
+    for found in done_for(sentence, SMALL.keys()):
+        assert not isinstance(found, Routed) or found.tool in LOOKS or found.tool == "run_tests"
+        if isinstance(found, Edited):
+            with pytest.raises(NoPlace):
+                plan_edit(found.path, found.edit, SMALL[found.path])
 
 
 @pytest.mark.parametrize(

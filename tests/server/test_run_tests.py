@@ -788,7 +788,7 @@ async def test_TOOL_08_a_runner_that_it_does_not_know_is_named(make_bench: Any, 
     await bench.ask("Test")
     (told,) = (event for event in bench.of("tool_result") if event.tool == "run_tests")
     assert told.data["unknown_runner"] == named
-    assert (f"have {named} run" in told.output) == (named is not None)
+    assert (f"runs its tests with {named}" in told.output) == (named is not None)
 
 
 @needs_python

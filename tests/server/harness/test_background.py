@@ -158,7 +158,7 @@ async def test_BG_02_it_changes_nothing_and_scratch_is_thrown_away(make_bench: A
         (root / "cache").mkdir()
         (root / "cache" / "old").write_text("old\n")
 
-    tries = "echo x > new.txt; echo y >> a.py; rm a.py; cat cache/old; echo z > cache/new; cat cache/new; sleep 60"
+    tries = "exec 2>&1; echo x > new.txt; echo y >> a.py; rm a.py; cat cache/old; echo z > cache/new; cat cache/new; sleep 60"
     bench = await played(make_bench, start(tries, scratch=["cache"], until="z"), prepare=prepare)
     (began,) = results(bench)
     refused = ("Read-only file system", "Permission denied")  # the second where a container's root is another user

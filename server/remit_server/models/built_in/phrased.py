@@ -161,6 +161,12 @@ _IS_WAY = re.compile(
 """Words for techniques and tools in code; to use another one takes more than to replace the word."""
 
 
+_A_PART = re.compile(
+    r"(?:the )?(?:lines?|file|text|words?|zeilen?|datei|ligne|fichier|l[ií]nea|archivo|riga|file)", re.IGNORECASE
+)
+"""A word for a part of a file, which stands for a text that is not told."""
+
+
 def _is_passage(said: Sentence, old: str, new: str) -> bool:
     """Returns whether plain words can only be the text itself: the file is prose, and neither text is a description."""
     prose = len(said.files) == 1 and PROSE.search(said.files[0]) is not None
@@ -174,7 +180,9 @@ def _replace(said: Sentence, parts: Parts) -> Route:
     named = _TYPO.search(said.text)
     if any(name not in parts.quoted and re.search(r"[\"「」“”„«»]", parts[name]) for name in ("old", "new")):
         return None
-    if "new" not in parts.quoted and is_property(new):
+    if "new" not in parts.quoted and (is_property(new) or new.endswith((" to", " for", " with"))):
+        return None
+    if "old" not in parts.quoted and _A_PART.fullmatch(old):
         return None
     word = may_be_name(new) and not (_IS_WAY.fullmatch(old) or _IS_WAY.fullmatch(new))
     spelled = re.fullmatch(IDENTIFIER, old) is None or word

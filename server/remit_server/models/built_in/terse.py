@@ -29,13 +29,21 @@ _FILLING = frozenset(
     }
 )  # fmt: skip
 """Words that say nothing about the name or the value. None of them is the value of a setting."""
-_GIVES = re.compile(r"\b(?:to|be|is|now|make|auf|zu|à|a|en|su|para|pra)\b|=|->|=>|→|:", re.IGNORECASE)
-"""Words and signs that lead to the value, so that any word may be one."""
+_GIVES = re.compile(
+    r"\b(?:to|should be|shall be|must be|has to be|is now|make|auf|zu|à|a|en|su|para|pra)\b|=|->|=>|→|:", re.IGNORECASE
+)
+"""Words and signs that lead to a new value, so that any word may be one. "Is" may only tell what there is."""
 _BUT_OLD = re.compile(
-    r",? \b(?:(?:and )?not|instead of|rather than|statt|(?:et )?non(?: pas)?|en (?:lugar|vez) de|invece di|from) (\S+)",
+    r",? \b(?:(?:and )?not|instead of|rather than|statt|(?:e|et) non|en (?:lugar|vez) de|invece di|from) (\S+)$",
     re.IGNORECASE,
 )
-"""The old value, which says nothing new."""
+"""The old value at the end of a sentence, which says nothing new."""
+_ASKS_NOTHING = re.compile(
+    r"\b(?:not|never|dont|isnt|nicht|nie|kein\w*|pas|jamais|nunca|jam[áa]s|non|mai|não|if|when|unless|wenn|falls|si|se|"
+    r"cuando|quando|was|were|had|or|oder|ou|is(?!.*\bnow\b)|are|ist|sind|est|sont|es|è|é)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words of negation, condition, choice, the past and what is: such a sentence asks for nothing to be set now."""
 _MEANT = {
     "shoud": "should", "shold": "should", "sould": "should", "chnage": "change", "chage": "change", "udpate": "update",
     "versão": "version", "versión": "version", "versione": "version", "puerto": "port", "nombre": "name",
@@ -47,14 +55,14 @@ _NAME = re.compile(r"[A-Za-z][\w-]*(?:\.[\w-]+)*")
 _CONFIG = re.compile(r"\.(?:json|ya?ml|toml|ini|cfg|conf|properties)$|(?:^|/)\.env\b|\.env$|requirements[\w.-]*\.txt$")
 """Matches a file that sets names to values and holds no code."""
 _ACTS = re.compile(
-    r"(?:add|ask|tell|help|let|append|check|commit|compare|count|create|delete|drop|explain|find|fix|grep|insert|list|move|open|print|"
-    r"read|remove|rename|replace|run|search|show|start|stop|test|tests|wait|write)",
+    r"add|append|ask|check|commit|compare|count|create|delete|drop|explain|find|fix|grep|help|insert|let|list|move|open|"
+    r"print|read|remove|rename|replace|run|search|show|start|stop|tell|test|tests|wait|write|something|anything|same|stuff",
     re.IGNORECASE,
 )
-"""Verbs of other wishes, which begin no name of a setting."""
+"""Verbs of other wishes and words for what is not told, which begin no name of a setting."""
 _STATE = re.compile(
-    r"\w+(?:ed|able|ible|ier)|gone|there|away|out|back|again|better|clearer|faster|slower|shorter|longer|different|right|"
-    r"wrong|fine|ok|okay|correct|set|used|new|old|left|here|json|yaml|toml|config|file|dataclass|it|that|this",
+    r"\w+(?:ed|able|ible|ier)|(?:nic|dark|light|long|short|high|low|bigg|small|fast|slow|clean|strict|loud|bright)er|gone|there|away|out|back|again|better|clearer|faster|slower|shorter|longer|different|right|"
+    r"wrong|broken|bad|good|fine|ok|okay|correct|set|used|new|old|left|here|json|yaml|toml|config|file|dataclass|it|that|this",
     re.IGNORECASE,
 )
 """Words that say what becomes of a setting or a file ("debug should be removed"), and so are no values."""
@@ -64,13 +72,11 @@ MOST_WORDS = 3
 
 def take_terse(said: Sentence) -> Route:
     """Takes a sentence whose words are only filling words, at most one file, a name and a plain value."""
-    if said.text.rstrip().endswith(("?", "？")) or len(said.files) > 1 or said.paths or said.quoted or said.alike:
+    told = " ".join(_MEANT.get(word.lower(), word) for word in without_courtesy(_without_file(said)).split())
+    told = _BUT_OLD.sub(" ", told)
+    if not _sets_one(said) or _ASKS_NOTHING.search(told):
         return None
-    if said.files and not (is_code(said.files[0]) or _CONFIG.search(said.files[0])):
-        return None
-    told = _BUT_OLD.sub(" ", without_courtesy(_without_file(said)))
-    words = [_MEANT.get(word.lower(), word) for word in re.sub(r"(?<=\w)=(?=\S)|->|=>|→|: ", " = ", told).split()]
-    words = [word.strip(",;:!()") for word in words]
+    words = [word.strip(",;:!()") for word in re.sub(r"(?<=\w)=(?=\S)|->|=>|→|: ", " = ", told).split()]
     left = [word for word in words if word not in {"", "=", "&", "."} and word.lower() not in _FILLING]
     if not 2 <= len(left) <= MOST_WORDS + 1:
         return None
@@ -81,6 +87,13 @@ def take_terse(said: Sentence) -> Route:
     if said.files:
         return Edited(said.files[0], SetValue(" ".join(name), switched), guessed=True)
     return Missing(FILE, " ".join(name), guessed=True) if _GIVES.search(told) else None
+
+
+def _sets_one(said: Sentence) -> bool:
+    """Returns whether a sentence is no question and names at most one file, which can set a name."""
+    asks = said.text.rstrip().endswith(("?", "？"))
+    others = said.paths or said.quoted or said.alike or len(said.files) > 1
+    return not (asks or others) and all(is_code(file) or _CONFIG.search(file) for file in said.files)
 
 
 def _without_file(said: Sentence) -> str:

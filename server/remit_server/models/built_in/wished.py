@@ -88,6 +88,12 @@ _AND_THEN = re.compile(
     re.IGNORECASE,
 )
 """Words that introduce another wish, whatever the first one is."""
+_AND_SO_ON = re.compile(
+    r"\band (?:something|the same|similar(?:ly)?|likewise|so on|stuff|such)\b|"
+    r"\bund (?:so weiter|[äa]hnliche?s?|dasselbe)\b",
+    re.IGNORECASE,
+)
+"""Words for a second wish that nobody could carry out by rules."""
 _IN_JAPANESE = re.compile(
     r"(?:した|しました)(?!い)|済み|ないで|るな|な$|いけ|だめ|ダメ|べき|もいい|もよい|とどう|のは|理由|方法|誰|なぜ|たら|れば|以降|てから|あとで|した後|の方|だけ|のみ|説明|"
     r"やっぱり|やめて|そのままに|待って|取り消し"
@@ -113,7 +119,7 @@ def is_wished(said: Sentence, *, answers: bool = False) -> bool:
 def wishes_twice(said: Sentence) -> bool:
     """Returns whether a sentence has a second wish, which a rule would leave undone. "in a.py, delete line 3" has only
     one."""
-    if _AND_THEN.search(said.bare) or _AND_RUN.search(said.bare):
+    if any(found.search(said.bare) for found in (_AND_THEN, _AND_RUN, _AND_SO_ON)):
         return True
     bare = without_paths(said)
     return any(any(says(idea, bare[: found.start()]) for idea in (*WISHES, "sets")) for found in _AND.finditer(bare))
