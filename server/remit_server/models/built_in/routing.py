@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from remit_governance.values import Intent
 from remit_server.models.built_in import changing, looking
@@ -67,6 +68,11 @@ def in_plain_verbs(text: str) -> str:
 def route(text: str, files: AbstractSet[str]) -> Route:
     """Returns what a sentence asks for, or None if no rule takes it. If none does, a plain word may name a file ("in
     settings"), but not one that is deleted, moved or made."""
+    return _routed(text, frozenset(files))
+
+
+@lru_cache(maxsize=256)  # the parts of a sentence are routed again and again: for each joint, and at each step
+def _routed(text: str, files: frozenset[str]) -> Route:
     found = _route(text, files)
     match found:
         case None | Missing(guessed=True) | Define(path=None):

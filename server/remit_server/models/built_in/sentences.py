@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
 from remit_server.models.built_in.words import (
@@ -102,7 +102,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         found,
         tuple(word for word, path in named.items() if path is None),
         alike=() if found else alike,
-        folders=frozenset(parent.as_posix() for path in files for parent in PurePosixPath(path).parents if parent.name),
+        folders=_folders_of(frozenset(files)),
         readme=readme_of(files),
         wordings=tuple(
             _wordings(
@@ -111,6 +111,15 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         ),
         spelled=spelled,
     )
+
+
+@lru_cache(maxsize=8)
+def _folders_of(files: frozenset[str]) -> frozenset[str]:
+    """Returns all folders of some files. Sentences are read again and again over the same thousands of files."""
+    parents = {path.rpartition("/")[0] for path in files}
+    return frozenset(
+        parent.as_posix() for each in parents for parent in (PurePosixPath(each), *PurePosixPath(each).parents)
+    ) - {"."}
 
 
 _PARTICLE = re.compile(r" ?([をにのでがはへと]|から|まで) ?(?=\S)")

@@ -34,7 +34,7 @@ _GIVES = re.compile(
 )
 """Words and signs that lead to a new value, so that any word may be one. "Is" may only tell what there is."""
 _BUT_OLD = re.compile(
-    r",? \b(?:(?:and )?not|instead of|rather than|statt|(?:e|et) non|en (?:lugar|vez) de|invece di|from) (\S+)$",
+    r",? \b(?:(?:and )?not|instead of|rather than|statt|(?:e|et) non|en (?:lugar|vez) de|invece di|from) \S+(?: in)?$",
     re.IGNORECASE,
 )
 """The old value at the end of a sentence, which says nothing new."""
@@ -61,8 +61,9 @@ _ACTS = re.compile(
 )
 """Verbs of other wishes and words for what is not told, which begin no name of a setting."""
 _STATE = re.compile(
-    r"\w+(?:ed|able|ible|ier)|(?:nic|dark|light|long|short|high|low|bigg|small|fast|slow|clean|strict|loud|bright)er|gone|there|away|out|back|again|better|clearer|faster|slower|shorter|longer|different|right|"
-    r"wrong|broken|bad|good|fine|ok|okay|correct|set|used|new|old|left|here|json|yaml|toml|config|file|dataclass|it|that|this",
+    r"\w+(?:ed|able|ible|ier)|(?:nic|dark|light|long|short|high|low|bigg|small|fast|slow|clean|strict|loud|bright)er|"
+    r"gone|there|away|out|back|again|better|different|right|wrong|broken|bad|good|fine|ok|okay|correct|set|used|new|old|"
+    r"left|here|json|yaml|toml|config|file|dataclass|it|that|this",
     re.IGNORECASE,
 )
 """Words that say what becomes of a setting or a file ("debug should be removed"), and so are no values."""
@@ -103,15 +104,12 @@ def _without_file(said: Sentence) -> str:
 
 
 def _may_be_value(said: Sentence, value: str, told: str) -> bool:
-    """Returns whether a word may be a value: a literal always, any other word only after a word or sign that leads to a
-    value, in a file that holds no code unless the word is no name."""
+    """Returns whether a word may be a value: a literal always, a plain word in a file of settings unless it says how
+    something is, and any other text only after a word or sign that leads to a value."""
     if _LITERAL.fullmatch(value):
         return True
+    plain, leads = re.fullmatch(IDENTIFIER, value) is not None, _GIVES.search(told) is not None
+    if plain and (is_property(value) or _STATE.fullmatch(value)):
+        return False
     config = bool(said.files) and _CONFIG.search(said.files[0]) is not None
-    if not re.fullmatch(IDENTIFIER, value):
-        return _GIVES.search(told) is not None
-    return (
-        (config or _GIVES.search(told) is not None)
-        and not (is_property(value) or _STATE.fullmatch(value))
-        and (config or value.isupper())
-    )
+    return config if plain and not value.isupper() else leads or (plain and config)

@@ -63,8 +63,9 @@ def _as_spelled(kind: Kind, lines: Sequence[str], name: str) -> str:
         name = rest
     alike = {word for line in lines for word in re.findall(r"[A-Za-z_][\w-]*", line) if _plain(word) == _plain(name)}
     spelled = [word for word in alike if any(True for _ in _settings(kind, lines, word))]
-    # A file that has the very name somewhere may mean another thing by a name that is only alike.
-    return spelled[0] if len(spelled) == 1 and name not in alike - {*spelled} else name
+    # A line that begins with the very name may set it in a way that is not understood here.
+    itself = re.compile(rf"\s*[\"']?{re.escape(name)}(?![\w-])")
+    return spelled[0] if len(spelled) == 1 and not any(map(itself.match, lines)) else name
 
 
 def _plain(name: str) -> str:

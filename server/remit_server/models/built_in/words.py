@@ -142,15 +142,18 @@ def with_file_spelled(text: str, files: AbstractSet[str]) -> str | None:
     """Returns a sentence with the path of the one file that a plain word names: "in settings" with the one file
     `config/settings.json`. The word stands behind a preposition or an article, before a word such as "file", or is a
     usual name. None if no word names exactly one file, or if several do."""
-    names: dict[str, set[str]] = {}
-    for path in files:
+    tolds = [told for told in _SPELLED.finditer(text) if _means_file(told)]
+    wanted = {spoken for told in tolds for spoken in _spoken(told)}
+    named: dict[str, set[str]] = {}
+    for path in files if wanted else ():
         name = path.rpartition("/")[2].lower().removeprefix(".")
-        for spoken in {name.partition(".")[0], name.replace(".", " "), re.sub("[_-]", " ", name.partition(".")[0])}:
-            names.setdefault(spoken, set()).add(path)
-    found = [(told, _spoken(told, names)) for told in _SPELLED.finditer(text) if _means_file(told)]
-    if len({path for _, paths in found for path in paths if len(paths) == 1}) != 1:
+        stem = name.partition(".")[0]
+        for spoken in wanted.intersection((stem, name.replace(".", " "), stem.replace("_", " ").replace("-", " "))):
+            named.setdefault(spoken, set()).add(path)
+    found = [(told, paths) for told in tolds if len(paths := _files_named(told, named)) == 1]
+    if len({path for _, paths in found for path in paths}) != 1:
         return None
-    told, (path, *_) = next((told, paths) for told, paths in reversed(found) if len(paths) == 1)
+    told, (path,) = found[-1]
     return f"{text[: told.start()]}{told['lead']}{path}{text[told.end() :]}"
 
 
@@ -159,11 +162,14 @@ def _means_file(told: re.Match[str]) -> bool:
     return bool(leads) or told.string[told.end() :].startswith(": ")
 
 
-def _spoken(told: re.Match[str], names: Mapping[str, AbstractSet[str]]) -> AbstractSet[str]:
+def _spoken(told: re.Match[str]) -> tuple[str, str]:
+    """Returns what a file may be called: the word with what kind of file it is, and the word alone."""
     word = told["word"].lower()
-    kind = (told["kind"] or "").lower()
-    whole = names.get(f"{word}{kind}", frozenset())
-    return whole or names.get(_SHORT_NAMES.get(word, word), frozenset())
+    return f"{word}{(told['kind'] or '').lower()}", _SHORT_NAMES.get(word, word)
+
+
+def _files_named(told: re.Match[str], named: Mapping[str, AbstractSet[str]]) -> AbstractSet[str]:
+    return next((named[spoken] for spoken in _spoken(told) if spoken in named), frozenset[str]())
 
 
 _USUAL = BY_STEM | {"requirements", "reqs", "pyproject", "settings", "config", "conf"}
