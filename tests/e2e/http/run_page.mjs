@@ -41,6 +41,10 @@ try {
   fs.writeFileSync(path.join(workspace, 'b.py'), 'title = "<img src=x onerror=alert(1)>"\n');
   await ask('rename title to label in b.py');
   await page.getByTestId('question').last().getByText('<img src=x onerror=alert(1)>').first().waitFor();
+  // A request made meanwhile is not taken, says so, and keeps its text.
+  await ask('what is in b.py?');
+  await page.getByText('Your last request still runs.').waitFor();
+  assert.equal(await page.getByTestId('input').inputValue(), 'what is in b.py?');
   assert.equal(await page.locator('main img').count(), 0);
   await page.getByRole('button', { name: 'Stop' }).click();
   await ended(3);

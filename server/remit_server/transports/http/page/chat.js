@@ -30,7 +30,9 @@ async function ask(text) {
   add(shown, 'div', 'asked', text);
   const questions = new Map();
   let said = null;
+  let ended = null;
   running = turn;
+  at('answered').textContent = '';
   at('stop').disabled = false;
   try {
     const request = { session_id: session, turn_id: turn, input: { type: 'text', text } };
@@ -49,10 +51,7 @@ async function ask(text) {
       if (event === 'tool_result') add(shown, 'div', data.ok ? 'step' : 'step failed', `${data.ok ? '✓' : '✗'} ${data.summary}`);
       if (event === 'warning') add(shown, 'div', 'step failed', data.message);
       if (event === 'refused') throw new Error(`${data.message}; ${data.fix}`);
-      if (event === 'result') {
-        const changed = data.changes.map((each) => `${each.path} +${each.added ?? '?'} −${each.removed ?? '?'}`).join(', ');
-        add(shown, 'div', 'step', [data.status, data.reason, changed && `changed ${changed}`].filter(Boolean).join(' · ')).dataset.testid = 'ended';
-      }
+      if (event === 'result') ended = data;
       shown.scrollIntoView({ block: 'end' });
     }
   } catch (error) {
@@ -60,8 +59,17 @@ async function ask(text) {
   } finally {
     running = null;
     at('stop').disabled = true;
+    // It is shown when the next request is taken, not earlier.
+    if (ended) showEnd(shown, ended);
     await refresh();
   }
+}
+
+function showEnd(shown, { status, reason, changes }) {
+  const changed = changes.map((each) => `${each.path} +${each.added ?? '?'} −${each.removed ?? '?'}`).join(', ');
+  const line = add(shown, 'div', 'step', [status, reason, changed && `changed ${changed}`].filter(Boolean).join(' · '));
+  line.dataset.testid = 'ended';
+  shown.scrollIntoView({ block: 'end' });
 }
 
 /** Questions of turns that this page did not begin: another client's, or its own before it was loaded anew. */
@@ -102,7 +110,11 @@ export function start() {
   at('ask').addEventListener('submit', (event) => {
     event.preventDefault();
     const text = at('text').value.trim();
-    if (!text || running) return;
+    if (!text) return;
+    if (running) {
+      at('answered').textContent = 'Your last request still runs. Wait until it ends, or press Stop; your text stays here.';
+      return;
+    }
     at('text').value = '';
     void ask(text);
   });
