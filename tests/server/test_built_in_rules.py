@@ -37,6 +37,7 @@ from remit_server.models.built_in.answers import (
 from remit_server.models.built_in.declined import ANY, EDIT, QUESTION, WRITING, decline
 from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.line_edits import (
+    AddSetting,
     AmongImports,
     AtLine,
     Beside,
@@ -69,6 +70,7 @@ from remit_server.models.built_in.routes import (
     Missing,
     Route,
     Routed,
+    Tail,
 )
 from remit_server.models.built_in.routing import route, wishes_in
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
@@ -106,6 +108,11 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("which files are there?", "list_files", {"pattern": "*"}),
     ("print the first 5 lines of src/cart.py", "read_file", {"path": "src/cart.py", "offset": 1, "limit": 5}),
     ("last 3 commits", "run_command", {"command": "git log --oneline -n 3"}),
+    ("search total in src", "search_files", {"pattern": "total", "context_lines": 0, "path": "src"}),
+    ('search for "total" in the src folder', "search_files", {"pattern": "total", "context_lines": 0, "path": "src"}),
+    ("grep src/ for total", "search_files", {"pattern": "total", "context_lines": 0, "path": "src"}),
+    ("suche nach total im Ordner src", "search_files", {"pattern": "total", "context_lines": 0, "path": "src"}),
+    ("cherche total dans src", "search_files", {"pattern": "total", "context_lines": 0, "path": "src"}),
     ("what have I changed so far?", "git_status", {}),
     ("what is in the json file?", "read_file", {"path": "config.json"}),
     ("welche Dateien gibt es?", "list_files", {"pattern": "*"}),
@@ -264,6 +271,12 @@ EDITS += [
     ("remove milk from notes.txt", "notes.txt", RemoveEntry("milk")),
     ("add a line to notes.txt: call Petra about the invoice", "notes.txt", Insert("call Petra about the invoice", AtLine(0))),
     ("add the note ask Tom about keys to notes.txt", "notes.txt", Insert("ask Tom about keys", AtLine(0))),
+    ('add "port": 8080 to config.json', "config.json", AddSetting("port", "8080")),
+    ('add `"port": 8080` to config.json', "config.json", AddSetting("port", "8080")),
+    ("add port = 8080 to config.json", "config.json", AddSetting("port", "8080")),
+    ('add a key called theme with the value "dark" to config.json', "config.json", AddSetting("theme", '"dark"')),
+    ("add the setting retries 3 to config.json", "config.json", AddSetting("retries", "3")),
+    ("ajoute la clé port: 8080 dans config.json", "config.json", AddSetting("port", "8080")),
     ("replace line 3 of notes.txt with buy more coffee", "notes.txt", Rewrite(3, "buy more coffee")),
     ("comment out line 7 in src/cart.py", "src/cart.py", Commented(7, out=True)),
     ("uncomment line 7 in src/cart.py", "src/cart.py", Commented(7, out=False)),
@@ -277,6 +290,31 @@ EDITS += [
 @rows("sentence, path, edit", EDITS)
 def test_MOD_23_a_line_that_is_named_is_read_and_changed(sentence: str, path: str, edit: LineEdit) -> None:
     assert route(sentence, FILES) == Edited(path, edit)
+
+
+ENDS = [
+    ("how many lines has notes.txt?", Tail("notes.txt", 0)),
+    ("how many lines are in src/cart.py", Tail("src/cart.py", 0)),
+    ("count the lines of notes.txt", Tail("notes.txt", 0)),
+    ("wie viele Zeilen hat notes.txt?", Tail("notes.txt", 0)),
+    ("combien de lignes contient notes.txt ?", Tail("notes.txt", 0)),
+    ("cuántas líneas tiene notes.txt", Tail("notes.txt", 0)),
+    ("quante righe ha notes.txt?", Tail("notes.txt", 0)),
+    ("what's the last line of notes.txt", Tail("notes.txt", 1)),
+    ("show me the last 3 lines of notes.txt", Tail("notes.txt", 3)),
+    ("zeig mir die letzten 3 Zeilen von notes.txt", Tail("notes.txt", 3)),
+    ("how many lines of notes.txt are about tax?", None),
+    ("how many lines should a function have?", None),
+    ("add logging to config.json", None),
+    ("add support for ports to config.json", None),
+    ("add whatever port is free to config.json", None),
+    ("search total in elsewhere", None),
+]
+
+
+@rows("sentence, found", ENDS)
+def test_MOD_23_a_file_is_measured_and_its_end_shown(sentence: str, found: Route) -> None:
+    assert route(sentence, FILES) == found
 
 
 MISSING = {
@@ -1174,7 +1212,7 @@ WHOLE = [
     ("a.yaml", "a: |\n\n  b\nc: 1", "a: |"),
     ("a.yaml", "a: >-\n  b\nc: 1", "a: >-"),
     ("a.yaml", "a:\n  b: 1", "a:"),
-    ("a.json", '{\n  "a": 1,\n  "b": 2\n}', '"b": 2'),
+    ("a.json", '{\n  "a": 1,\n  "b": {\n    "c": 2\n  }\n}', '"b": {'),
     ("tsconfig.json", '{\n  // all\n  "a": 1,\n  "b": 2\n}', '"b": 2'),
     ("notes.txt", "fruit\n  apple", "fruit"),
     ("a.toml", "[one]\na = 1\n[two]\nb = 2", "[two]"),
@@ -1197,6 +1235,7 @@ def test_MOD_23_a_line_that_others_need_is_not_removed_for_its_text(path: str, c
         ("a.py", "x = 1\ny = 2", "y = 2", "x = 1"),
         ("a.py", "if a:\n    b = 1\n    c = 2", "b = 1", "if a:\n    c = 2"),
         ("a.json", '{\n  "a": 1,\n  "b": 2\n}', '"a"', '{\n  "b": 2\n}'),
+        ("a.json", '{\n  "a": 1,\n  "b": 2\n}', '"b"', '{\n  "a": 1\n}'),
         ("a.md", "| a |\n| b |", "| a |", "| b |"),
         ("a.yaml", "a:\n  b: 1\n  c: 2", "c", "a:\n  b: 1"),
     ],
@@ -1205,6 +1244,61 @@ def test_MOD_23_a_line_that_stands_alone_is_removed_for_its_text(
     path: str, content: str, text: str, after: str
 ) -> None:
     assert edited(content, plan_edit(path, Remove(text), content.split("\n"))) == after
+
+
+NEW_SETTINGS = [
+    ("a.json", '{\n  "a": 1\n}', "b", "2", '{\n  "a": 1,\n  "b": 2\n}'),
+    ("a.json", '{\n    "a": {\n        "c": 1\n    }\n}', "b", "x", '{\n    "a": {\n        "c": 1\n    },\n    "b": "x"\n}'),
+    ("a.json", "{\n}", "b", "true", '{\n  "b": true\n}'),
+    ("a.json", '{\n  "a": 1\n}', "b", '"2"', '{\n  "a": 1,\n  "b": "2"\n}'),
+    ("a.json", '{"a": 1}', "b", "2", None),
+    ("a.json", '[\n  {"a": 1}\n]', "b", "2", None),
+    ("a.json", '{\n  "a": {\n    "b": 1\n  }\n}', "b", "2", None),
+    ("a.yaml", "a: 1\nc:\n  - 1\n", "b", "on", "a: 1\nc:\n  - 1\nb: true\n"),
+    ("a.yaml", "- 1\n", "b", "2", None),
+    ("a.yaml", "a: |\n  text\n", "b", "2", "a: |\n  text\nb: 2\n"),
+    ("a.yaml", "a: 1\n---\nb: 1\n", "c", "2", None),
+    ("a.toml", "a = 1\n", "b", "x y", 'a = 1\nb = "x y"\n'),
+    ("a.toml", "[one]\na = 1\n", "b", "2", None),
+    ("a.ini", "[one]\na=1\n", "b", "2", "[one]\na=1\nb=2\n"),
+    ("a.ini", "[one]\na = 1\n[two]\nc = 1\n", "b", "2", None),
+    (".env", "# x\nA=1\n", "B", "2", "# x\nA=1\nB=2\n"),
+    (".env", "A=1\n", "A", "2", None),
+    (".env", "run this\n", "A", "2", None),
+]  # fmt: skip
+
+
+@rows("path, content, name, value, after", NEW_SETTINGS)
+def test_MOD_23_a_new_setting_goes_where_it_can_only_belong(
+    path: str, content: str, name: str, value: str, after: str | None
+) -> None:
+    if after is None:
+        with pytest.raises(NoPlace):
+            plan_edit(path, AddSetting(name, value), content.rstrip("\n").split("\n"))
+    else:
+        assert edited(content, plan_edit(path, AddSetting(name, value), content.rstrip("\n").split("\n"))) == after
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    before=st.dictionaries(
+        st.from_regex("[a-z]{1,5}", fullmatch=True), st.integers() | st.text(max_size=5), min_size=1
+    ),
+    name=st.from_regex("[a-z]{1,5}", fullmatch=True),
+    value=st.integers(0, 10**6) | st.booleans(),
+    ending=st.sampled_from(["json", "yaml"]),
+)
+def test_MOD_23_a_new_setting_is_added_and_no_other_is_changed(
+    before: dict[str, Any], name: str, value: int | bool, ending: str
+) -> None:
+    content = json.dumps(before, indent=2) if ending == "json" else yaml.safe_dump(before)
+    try:
+        edit = plan_edit(f"a.{ending}", AddSetting(name, json.dumps(value)), content.rstrip("\n").split("\n"))
+    except NoPlace:
+        assert name in before or ending == "yaml"
+        return
+    read = json.loads if ending == "json" else yaml.safe_load
+    assert read(edited(content, edit)) == {**before, name: value}
 
 
 @pytest.mark.parametrize(
@@ -1291,6 +1385,12 @@ DONE = [
     ("what can u do", "completed", WHAT),
     ("hey, are you chatgpt?", "completed", WHAT),
     ("show notes.txt", "completed", "milk"),
+    ("how many lines has notes.txt", "completed", "notes.txt has 1 line."),
+    ("how long is tools.py?", "completed", "tools.py has 4 lines."),
+    ("what is the last line of tools.py?", "completed", "    size = 1"),
+    ("show the last 2 lines of tools.py", "completed", "class curry:\n    size = 1"),
+    ("show the last 9 lines of notes.txt", "completed", "milk"),
+    ("search Nowhere in src", "completed", "It is nowhere in src."),
     ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
     ("delete the file", "declined", FILE),
     ('replace "tea" with "bread" in notes.txt', "declined", None),

@@ -126,6 +126,7 @@ class Agent:
         """
         profile = await self.provider.meet()
         turn.careful = profile.careful
+        turn.asked = None if profile.invents else "\n".join((request.text, *conversation.asked))
         window = smallest_window(self.provider, self.generation)
         begin_conversation(conversation)
         shown = context if profile.editor else None  # with the context, a tiny model only says that all is done

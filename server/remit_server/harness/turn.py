@@ -127,8 +127,9 @@ class Turn:
     `own_call`: the running call came with the request, and not from our model. `typed`: the person typed this very
     command. `asks_as` returns a name of the session that questions show, or None if only one session is open.
     `room_chars` are the characters that the model can read of one result now, or None if that is not limited.
-    `careful`: the model may not overwrite a file that it has not read, nor break a file's syntax. `reopens`: the
-    person's message came while work was under review. `authority` is what the turn's model may do, and `narrowed_by`
+    `careful`: the model may not overwrite a file that it has not read, nor break a file's syntax. `asked`: what
+    the person wrote, if the model may move or delete only files that are named there, or None. `reopens`: the person's
+    message came while work was under review. `authority` is what the turn's model may do, and `narrowed_by`
     says what limited it.
 
     A sub-agent's turn is a part of its `parent`'s turn: it has the same ids, answers and events. `handed` is what it
@@ -162,6 +163,7 @@ class Turn:
     changes: TurnChanges = field(default_factory=TurnChanges)
     room_chars: int | None = None
     careful: bool = False
+    asked: str | None = None
     reopens: bool = False
     authority: Authority = EVERYTHING
     narrowed_by: str = ""

@@ -42,12 +42,12 @@ class Profile:
     call needs, and the `optional` ones of a tool; `given` are added to every call of a tool. After `repeats` equal
     calls in a row the model can only answer; None leaves that to the warnings for all models (AGT-03). After results of
     more than `reminds` characters the model is told the request again. A `careful` model may not overwrite a whole file
-    that it has not read, nor break a file's syntax. A model that `invents` may name a new file as it likes, any other
-    only as the person did. A model that does not see the `editor` is not told which file is open. A step has up to
-    `most_tokens` tokens, and is stopped if its last `alike` characters only repeat themselves. If the model's window is
-    not known, it is shown up to `most_shown` characters of a result. With `by_rules` the model is asked only for what
-    no rule takes (MOD-28). `sums_up` says whether the model's summary of a long conversation is of use.
-    `temperature` is used if nobody set one; None leaves that to the engine's row.
+    that it has not read, nor break a file's syntax. A model that `invents` may name a new file as it likes, and move or
+    delete any; any other only the files that the person named. A model that does not see the `editor` is not told which
+    file is open. A step has up to `most_tokens` tokens, and is stopped if its last `alike` characters only repeat
+    themselves. If the model's window is not known, it is shown up to `most_shown` characters of a result. With
+    `by_rules` the model is asked only for what no rule takes (MOD-28). `sums_up` says whether the model's summary of a
+    long conversation is of use. `temperature` is used if nobody set one; None leaves that to the engine's row.
     """
 
     name: ProfileName

@@ -307,9 +307,10 @@ class ToolContext:
     files of `documents` that do not exist on disk until they are written (APP-11). `message_prefix` begins each
     commit's message; `is_locked` says whether a path is a test file or configures tests; `position` is where the
     session stands in the workflow. `room_chars` is how many characters of a result the model can read now, None if
-    there is no limit. With `careful`, write_file may not replace contents that were not read. `command_limit_s` is how
-    many seconds the person allows a command, `test_hosts` the hosts that they let runs of tests reach where policy
-    allows it; `typed` says that the person typed this call. `processes` are the session's background processes.
+    there is no limit. With `careful`, write_file may not replace contents that were not read. With `asked`, which is
+    what the person wrote, only files that are named there may be moved or deleted. `command_limit_s` is how many
+    seconds the person allows a command, `test_hosts` the hosts that they let runs of tests reach where policy allows
+    it; `typed` says that the person typed this call. `processes` are the session's background processes.
     """
 
     workspace: Workspace
@@ -325,6 +326,7 @@ class ToolContext:
     position: Position = field(default_factory=Position)
     room_chars: int | None = None
     careful: bool = False
+    asked: str | None = None
     command_limit_s: int = 600
     test_hosts: tuple[Endpoint, ...] = ()
     typed: bool = False

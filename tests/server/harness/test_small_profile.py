@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -207,8 +208,37 @@ async def meet_small() -> Profile:
     return SMALL
 
 
+async def meet_tiny() -> Profile:
+    return replace(TINY, by_rules=False)
+
+
 def writes(path: str, content: str) -> dict[str, Any]:
     return {"calls": [intent("CODE"), call("write_file", path=path, content=content)]}
+
+
+TAKEN_AWAY = {
+    "named": ("old_notes.txt", "remove old_notes.txt, please", True),
+    "named without its ending": ("old_notes.txt", "can we get rid of the old notes?", True),
+    "named before": ("old_notes.txt", "then that one can go", True),
+    "not named": ("setup.py", "create a file that ignores what Python leaves", False),
+    "a part of another word": ("notes.txt", "the footnotes are wrong", False),
+}
+
+
+@pytest.mark.parametrize("case", TAKEN_AWAY)
+@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
+async def test_MOD_21_a_tiny_model_takes_away_only_files_that_the_person_named(
+    make_bench: Any, case: str, tool: str
+) -> None:
+    path, request, done = TAKEN_AWAY[case]
+    more = {"new_path": "elsewhere.txt"} if tool == "move_file" else {}
+    step = {"calls": [intent("CODE"), call(tool, path=path, **more)]}
+    bench = await make_bench({"text": "It is long."}, step, {"text": "Done."})
+    bench.runtime._runner.agent.provider.meet = meet_tiny
+    (bench.workspace / path).write_text("x\n")
+    await bench.ask("how long is old_notes?" if case == "named before" else "hello")
+    await bench.ask(request)
+    assert (bench.workspace / path).exists() is not done
 
 
 BROKEN = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from remit_server.agent.context.budget import Count, count_chars
-from remit_server.models.ports import Message
+from remit_server.models.ports import Message, UserMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,11 @@ class Conversation:
         """Sends `condensed` from now on in place of the messages before its `upto`."""
         self.condensed = condensed
         self.keep(condensed, None)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The person's messages, without what an editor or an attachment added below them."""
+        return tuple(each.text.partition("\n\n")[0] for each in self.messages if isinstance(each, UserMessage))
 
     @property
     def sent(self) -> tuple[Message, ...]:

@@ -82,6 +82,7 @@ def make_tool_context(tool: str, turn: Turn, parts: Parts) -> ToolContext:
         position=turn.memory.position,
         room_chars=turn.room_chars,
         careful=turn.careful,
+        asked=turn.asked,
         command_limit_s=parts.command_limit_s(),
         test_hosts=workflow.test_hosts,
         typed=turn.typed,

@@ -12,6 +12,7 @@ from typing import assert_never
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
 from remit_server.models.built_in.line_edits import (
+    AddSetting,
     AmongImports,
     Comment,
     Commented,
@@ -73,6 +74,7 @@ MOST_SHOWN = 6_000
 LEFT_OUT = "(The rest is left out: {characters} characters.)"
 LINES_LEFT_OUT = "(These are lines {first} to {last} of {all}.)"
 _LINE = re.compile(r"(\d+)[|:](.*)")
+_TOTAL = re.compile(r"\(lines \d+-\d+ of (\d+)")
 _LINES = re.compile(r"\(lines (\d+)-(\d+) of (\d+); more with offset ")
 _IN_PART = re.compile(r"written in part: the person accepted (\d+) of (\d+) changes")
 _PROSE = re.compile(r"\.(?:md|rst|txt|adoc|html?)$|(?:^|/)[A-Z_-]+$")
@@ -150,7 +152,7 @@ def _said_of(edit: LineEdit) -> str:
             said = IMPORTED
         case Insert():
             said = INSERTED
-        case Comment() | Document():
+        case AddSetting() | Comment() | Document():
             said = ADDED
         case Remove(last=last):
             said = DELETED if last is None else DELETED_LINES
@@ -179,6 +181,12 @@ def _shown(route: Routed, result: str) -> str:
     part = _LINES.search(head)
     told = f"\n\n{LINES_LEFT_OUT.format(first=part[1], last=part[2], all=part[3])}" if part else ""
     return "\n".join(lines) + told if lines else f"{route.arguments['path']} is empty."
+
+
+def total_lines(result: str) -> int:
+    """Returns how many lines the file has that a read has shown."""
+    found = _TOTAL.search(result.partition("\n")[0])
+    return int(found[1]) if found else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +219,7 @@ def _found(route: Routed, result: str) -> str:
     if str(route.arguments["pattern"]).startswith(DEFINED.split("NAME")[0]):
         return _definition(definitions(result), result)
     lines = [f"{each.path}:{each.line}: {each.text}" for each in _places(result)]
-    return "\n".join(lines) if lines else "It is nowhere in the files."
+    return "\n".join(lines) if lines else f"It is nowhere in {route.arguments.get('path', 'the files')}."
 
 
 def answer_shown(place: Place, result: str) -> str:

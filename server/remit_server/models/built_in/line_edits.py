@@ -13,6 +13,7 @@ from typing import assert_never
 from pydantic import JsonValue
 
 from remit_server.models.built_in.kinds import NoPlace, is_prose
+from remit_server.models.built_in.new_settings import with_setting
 from remit_server.models.built_in.values import breaks, with_value
 
 
@@ -111,7 +112,15 @@ class Rewrite:
     text: str
 
 
-LineEdit = Insert | Comment | Commented | Document | Pin | Remove | RemoveEntry | Rewrite | SetValue
+@dataclass(frozen=True, slots=True)
+class AddSetting:
+    """A new setting at the top level of a file of settings. A value in quotes is a text."""
+
+    name: str
+    value: str
+
+
+LineEdit = AddSetting | Insert | Comment | Commented | Document | Pin | Remove | RemoveEntry | Rewrite | SetValue
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|require)\b *[^\s=.:)]|#include\b|(?:const|let|var) .*require\(")
 _DEFINITION = re.compile(r"(?:async def|def|class|function|fn|func|export)\b|@")
@@ -144,6 +153,9 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             before = _below_header(lines, name)
             indent = _indent(AtLine(before, beside=before), before, lines)
             return _insert(path, f'{indent}"""{text}"""', before, lines)
+        case AddSetting(name=name, value=value):
+            at, above, made = with_setting(path, lines, name, value)
+            return _rewrite(path, at, f"{above}\n{made}", lines)
         case Remove() | RemoveEntry():
             return _remove(path, lines, *_to_remove(path, edit, lines))
         case Rewrite() | SetValue() | Pin() | Commented():
@@ -234,10 +246,23 @@ def _whole(path: str, lines: Sequence[str], at: int) -> int:
         more = more or opened != closed or _TAKES_MORE.fullmatch(line.rstrip()) is not None
     if more:
         raise NoPlace("that line begins something that takes several lines; name the lines by their numbers")
+    if _leaves_comma(path, lines, at):
+        _require_read(path, lines, (*lines[: at - 2], _without_comma(above), *lines[at:]))
+        return at
     if path.lower().endswith(".json") and _CLOSES.match(below) and above.rstrip().endswith(","):
         raise NoPlace("the line above would end with a comma that nothing follows")
     _require_read(path, lines, (*lines[: at - 1], *lines[at:]))
     return at
+
+
+def _leaves_comma(path: str, lines: Sequence[str], at: int) -> bool:
+    """Returns whether a JSON file can be read with this line, and cannot without it because of the comma above it."""
+    ends = path.lower().endswith(".json") and at > 1 and lines[at - 2].rstrip().endswith(",")
+    return ends and breaks(path, lines, (*lines[: at - 1], *lines[at:]))
+
+
+def _without_comma(line: str) -> str:
+    return line.rstrip().removesuffix(",")
 
 
 def _require_read(path: str, lines: Sequence[str], after: Sequence[str]) -> None:
@@ -405,6 +430,9 @@ def _remove(path: str, lines: Sequence[str], first: int, last: int) -> Mapping[s
     if last < first:
         raise NoPlace(f"line {last} comes before line {first}")
     text = "\n".join(lines[first - 1 : last])
+    if first == last and _leaves_comma(path, lines, first):
+        above = lines[first - 2]
+        return {"path": path, "old_text": f"{above}\n{text}", "new_text": _without_comma(above), "line": first - 1}
     if last < len(lines) or first == 1:
         return {"path": path, "old_text": f"{text}\n", "new_text": "", "line": first}
     before = lines[first - 2]

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.phrases import LAST, Parts
-from remit_server.models.built_in.routes import COMMAND, FILE, TEXT, Define, Help, Missing, Route, Routed
+from remit_server.models.built_in.routes import COMMAND, FILE, TEXT, Define, Help, Missing, Route, Routed, Tail
 from remit_server.models.built_in.sentences import FOLDER, WISHES, Sentence, is_name, without_paths, words_left
 from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 
@@ -338,6 +338,10 @@ def search(said: Sentence, parts: Parts) -> Route:
         return None
     text = next(found for name in ("named", "name", "word", "odd", "mark") if (found := parts.get(name)) is not None)
     where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
+    if (folder := parts.get("folder")) is not None:
+        if said.files or (below := _existing(said, folder)) is None:
+            return None
+        where = {"path": below}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(text), "context_lines": 0, **where})
 
 
@@ -348,8 +352,10 @@ def look_up(_: Sentence, parts: Parts) -> Route:
 
 def show_line(said: Sentence, parts: Parts) -> Route:
     """Shows one line of a file."""
-    if len(said.files) != 1 or parts.line == LAST:
+    if len(said.files) != 1:
         return None
+    if parts.line == LAST:
+        return Tail(said.files[0], 1)
     lines: dict[str, JsonValue] = {"offset": parts.line, "limit": 1}
     return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], **lines})
 
@@ -367,6 +373,16 @@ def show_first(said: Sentence, parts: Parts) -> Route:
     if len(said.files) != 1 or not (most := int(parts["number"])):
         return None
     return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], "offset": 1, "limit": most})
+
+
+def show_last(said: Sentence, parts: Parts) -> Route:
+    """Shows the last lines of a file."""
+    return Tail(said.files[0], int(parts["number"])) if len(said.files) == 1 and int(parts["number"]) else None
+
+
+def count_lines(said: Sentence, _: Parts) -> Route:
+    """Tells how many lines a file has."""
+    return Tail(said.files[0], 0) if len(said.files) == 1 else None
 
 
 def show_file(said: Sentence, _: Parts) -> Route:
@@ -387,9 +403,15 @@ def show_lines(said: Sentence, parts: Parts) -> Route:
 
 def list_folder(said: Sentence, parts: Parts) -> Route:
     """Lists a folder if exactly one existing folder has this name."""
-    named = parts["folder"].strip("/")
+    folder = _existing(said, parts["folder"])
+    return None if folder is None else Routed(Intent.ANALYZE, "list_files", {"pattern": "*", "path": folder})
+
+
+def _existing(said: Sentence, name: str) -> str | None:
+    """Returns the one folder that has this name, or None if there is none or more than one."""
+    named = name.strip("/")
     found = [each for each in said.folders if each == named or each.endswith(f"/{named}")]
-    return Routed(Intent.ANALYZE, "list_files", {"pattern": "*", "path": found[0]}) if len(found) == 1 else None
+    return found[0] if len(found) == 1 else None
 
 
 def show_readme(said: Sentence, _: Parts) -> Route:

@@ -15,6 +15,7 @@ from remit_server.models.built_in.line_edits import (
 )
 from remit_server.models.built_in.looking import (
     commit,
+    count_lines,
     list_folder,
     list_symbols,
     look_up,
@@ -24,6 +25,7 @@ from remit_server.models.built_in.looking import (
     search_tests,
     show_file,
     show_first,
+    show_last,
     show_line,
     show_lines,
     show_log,
@@ -33,6 +35,7 @@ from remit_server.models.built_in.looking import (
 from remit_server.models.built_in.meant import means_file
 from remit_server.models.built_in.phrased_lines import (
     PROSE,
+    add_setting,
     append_line,
     append_text,
     append_to,
@@ -294,6 +297,8 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "last_commit": _found(Routed(Intent.EXECUTE, "run_command", {"command": "git show --stat HEAD"})),
     "tests": _found(Routed(Intent.EXECUTE, "run_tests")),
     "show_first": show_first,
+    "show_last": show_last,
+    "count_lines": count_lines,
     "show_lines": show_lines,
     "show_line": show_line,
     "show": show_file,
@@ -333,6 +338,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "insert_after_line": insert_by_line(after=True),
     "insert_before_line": insert_by_line(after=False),
     "insert_import": insert_import,
+    "add_setting": add_setting,
     "insert_end": insert_at(0),
     "insert_top": insert_at(1),
     "append_to": append_to,

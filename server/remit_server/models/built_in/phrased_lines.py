@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from remit_server.models.built_in.line_edits import (
+    AddSetting,
     AmongImports,
     AtLine,
     Beside,
@@ -24,6 +25,7 @@ from remit_server.models.built_in.line_edits import (
     Rewrite,
 )
 from remit_server.models.built_in.meant import tells_of_part
+from remit_server.models.built_in.new_settings import can_add
 from remit_server.models.built_in.phrases import LAST, Parts
 from remit_server.models.built_in.routes import FILE, PLACE, Edited, Missing, Route
 from remit_server.models.built_in.sentences import Sentence
@@ -147,6 +149,21 @@ def append_to(said: Sentence, parts: Parts) -> Route:
     clear = "text" in parts.quoted or (" " not in parts["text"] and _is_text(said, parts, "text"))
     listing = len(said.files) == 1 and _LISTING.search(said.files[0])
     return edit_of(said, Insert(parts["text"], AtLine(0))) if clear and listing else None
+
+
+_SETTING = re.compile(r"[\"']?(?P<name>[A-Za-z_][\w-]*)[\"']?\s*[:=]\s*(?P<value>\S.*)")
+
+
+def add_setting(said: Sentence, parts: Parts) -> Route:
+    """Takes a new setting for a file of settings: its name and its value, or both in one quoted text."""
+    if (text := parts.get("text")) is None:
+        name, value = parts["name"], f'"{parts["value"]}"' if "value" in parts.quoted else parts["value"]
+    elif "text" in parts.quoted and (found := _SETTING.fullmatch(text)) is not None:
+        name, value = found["name"], found["value"].rstrip(",")
+    else:
+        return None
+    there = len(said.files) == 1 and can_add(said.files[0], name)
+    return Edited(said.files[0], AddSetting(name, value)) if there else None
 
 
 def remove_entry(said: Sentence, parts: Parts) -> Route:

@@ -67,7 +67,15 @@ class Define:
     path: str | None = None
 
 
-Route = Routed | Edited | Define | Missing | Help | None
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The last `count` lines of a file; or, if `count` is 0, how many lines the file has."""
+
+    path: str
+    count: int
+
+
+Route = Routed | Edited | Define | Tail | Missing | Help | None
 FILE = "Which file? Name it in the sentence, as in: show notes.txt"
 NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
 NEW_TEXT = 'With which text? As in: replace "old" with "new" in README.md'

@@ -16,7 +16,7 @@ from remit_server.models.built_in import changing, looking
 from remit_server.models.built_in.line_edits import SetValue
 from remit_server.models.built_in.meant import says_it, with_subject
 from remit_server.models.built_in.phrased import take_phrase
-from remit_server.models.built_in.routes import Define, Edited, Missing, Route, Routed
+from remit_server.models.built_in.routes import Define, Edited, Missing, Route, Routed, Tail
 from remit_server.models.built_in.sentences import WISHES, Sentence, read_sentence
 from remit_server.models.built_in.terse import take_terse
 from remit_server.models.built_in.wished import is_wished, wishes_twice
@@ -82,9 +82,9 @@ def _routed(text: str, files: frozenset[str]) -> Route:
     match again := None if named is None else _route(named, files):
         case Routed(tool="read_file"):
             return again
-        case Edited() | Define() | Routed(tool="edit_file") if not isinstance(found, Define):
+        case Edited() | Routed(tool="edit_file") if not isinstance(found, Define):
             return again
-        case Routed(tool=tool) if tool in _LOOKS and not isinstance(found, Define):
+        case look if _is_look(look) and not isinstance(found, Define):
             return again
         case _:
             return found
@@ -122,7 +122,9 @@ def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
     match route(text, files):
         case None | Edited(guessed=True) | Missing(guessed=True):
             whole: tuple[str, ...] = ()
-        case Routed(tool=tool) if tool in _LOOKS | {"run_tests"}:  # rules may find these beside another wish
+        case Routed(tool="run_tests"):  # this rule may find the tests beside another wish
+            whole = (text,)
+        case found if _is_look(found):  # and so may those for looks
             whole = (text,)
         case _:
             return (text,)
@@ -146,7 +148,7 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
         after = files_after(done, files)
         following = _parted(rest, after, most - 1) or ((rest,) if _is_wish(rest, after) else ())
         # What only looks does no harm, so two questions may be answered one after the other.
-        if following and (wished or all(_only_looks(each, files) for each in (first, *following))):
+        if following and (wished or all(_is_look(route(each, files)) for each in (first, *following))):
             return (first, *following)
     return ()
 
@@ -154,9 +156,9 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
 _FIRST = re.compile(r"^(?:first|firstly|zuerst|d'abord|primero|prima),? (?=\D)", re.IGNORECASE)
 
 
-def _only_looks(text: str, files: AbstractSet[str]) -> bool:
-    match route(text, files):
-        case Define():
+def _is_look(found: Route) -> bool:
+    match found:
+        case Define() | Tail():
             return True
         case Routed(tool=tool):
             return tool in _LOOKS
@@ -234,7 +236,7 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
     match route(text, files):
         case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
             return True
-        case Routed() | Missing():
+        case Routed() | Tail() | Missing():
             bare = read_sentence(text, files).bare
             return any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking")) or "commit" in bare
         case _:
@@ -244,7 +246,7 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
 def _is_meant(found: Route, said: Sentence) -> bool:
     """Returns whether a sentence asks for the route that was found, and for nothing else."""
     match found:
-        case Routed(tool=tool) if tool in _LOOKS:
+        case Tail() | Routed() if _is_look(found):
             return _SECOND_QUESTION.search(said.bare) is None
         case Routed(tool=tool, arguments=arguments):
             answers = tool == "run_tests" or str(arguments.get("command")).startswith(("git log", "git show"))

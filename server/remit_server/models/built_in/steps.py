@@ -33,12 +33,13 @@ from remit_server.models.built_in.answers import (
     files_found,
     has_failed,
     taken_in_part,
+    total_lines,
 )
 from remit_server.models.built_in.declined import Beyond, beyond, decline, maybe_name, subject_of
 from remit_server.models.built_in.kinds import NoPlace
 from remit_server.models.built_in.line_edits import lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
-from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed
+from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail
 from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
 from remit_server.models.built_in.sentences import read_sentence
 from remit_server.models.built_in.words import IDENTIFIER, names_file
@@ -177,22 +178,25 @@ def _is_below(path: str, text: str) -> bool:
 
 
 def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
-    found = route(text, files)
-    match found:
+    came: Routed | Ending | None
+    match found := route(text, files):
         case Help(about=about):
-            return Ending(HELP[about], done=True)
+            came = Ending(HELP[about], done=True)
         case Missing(question=question):
-            return _seek(found, text, turn, offered, files) if found.sought else Ending(question)
+            came = _seek(found, text, turn, offered, files) if found.sought else Ending(question)
         case Edited():
-            return _edit_line(found, turn, offered)
+            came = _edit_line(found, turn, offered)
         case Define():
-            return _show(found, turn, offered)
+            came = _show(found, turn, offered)
+        case Tail():
+            came = _show_end(found, turn, offered)
         case Routed():
-            return _call(found, turn, offered)
+            came = _call(found, turn, offered)
         case None:
-            return None
+            came = None
         case _:
             assert_never(found)
+    return came
 
 
 def _call(routed: Routed, turn: Turn, offered: Offered) -> Routed | Ending | None:
@@ -244,6 +248,22 @@ def _show(shown: Define, turn: Turn, offered: Offered) -> Routed | Ending | None
         return Ending(bounded(answer_shown(place, turn.result)), done=True)
     lines: dict[str, JsonValue] = {"offset": place.line, "limit": MOST_SHOWN_LINES}
     return Routed(Intent.ANALYZE, "read_file", {"path": place.path, **lines})
+
+
+def _show_end(shown: Tail, turn: Turn, offered: Offered) -> Routed | Ending | None:
+    """Returns the next read, or the answer: the first read tells how many lines the file has, the second shows the last
+    ones."""
+    first = Routed(Intent.ANALYZE, "read_file", {"path": shown.path, "limit": 1})
+    if turn.call is None:
+        return first if _is_offered(first, offered) else None
+    if turn.refused:
+        return answer(first, turn.result)
+    total = total_lines(turn.tried[0].result)
+    if not shown.count:
+        return Ending(f"{shown.path} has {total:,} {'line' if total == 1 else 'lines'}.", done=True)
+    start = max(1, total - shown.count + 1)
+    last = Routed(Intent.ANALYZE, "read_file", {"path": shown.path, "offset": start, "limit": max(shown.count, 1)})
+    return last if len(turn.tried) == 1 and total > 1 else answer(last, turn.result)
 
 
 MOST_NAMED = 5

@@ -23,6 +23,7 @@ from remit_server.models.built_in.kinds import (
     is_requirements,
     kind_of,
 )
+from remit_server.models.built_in.new_settings import can_add
 from remit_server.models.built_in.spelling import spell
 
 _REQUIREMENT = r"(\s*NAME(?:\[[^\]]*\])?\s*(?:==|>=|~=)\s*)(\d[\w.!+*-]*)(\s*(?:;.*)?(?:\s#.*)?)"
@@ -48,7 +49,8 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
     if split is None and kind.code:
         split = _passed(kind, lines, name)
     if split is None:
-        raise NoPlace(f"the value of `{name}` is not a plain one" if found else f"`{name}` is not set in the file")
+        add = f"; to add it: add {name}: {value} to {path}" if can_add(path, name) else ""
+        raise NoPlace(f"the value of `{name}` is not a plain one" if found else f"`{name}` is not set in the file{add}")
     number, head, old, tail = split
     return number, f"{head}{spell(kind, old, value)}{tail}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,12 +41,25 @@ def read_saved_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
     return _as_in_editor(read_image(ctx.workspace, path), path, ctx)
 
 
+_BETWEEN = r"[\W_]*"
+
+
 async def going_image(path: WorkspacePath, ctx: ToolContext) -> FileImage:
     """Returns the image of a file that will be moved or removed; of a file too large to be read, only with its digest.
 
-    Raises ToolError as `read_saved_image` does.
+    Raises ToolError as `read_saved_image` does, or if the model may touch only what the person named (MOD-21).
     """
+    if ctx.asked is not None and not _is_named(path.relative, ctx.asked):
+        why, fix = "the person named no such file", "move or delete only a file that they named; or else answer"
+        raise ToolError(f"cannot touch `{path.relative}`", why, fix)
     return _as_in_editor(await asyncio.to_thread(image_by_digest, ctx.workspace, path), path, ctx)
+
+
+def _is_named(path: str, text: str) -> bool:
+    """Returns whether a text has a file's name, with or without its ending: "the old notes" for `old_notes.txt`."""
+    name = path.rpartition("/")[2]
+    words = re.findall(r"[^\W_]+", name.rpartition(".")[0] or name) or [re.escape(name)]
+    return re.search(rf"(?<![^\W_]){_BETWEEN.join(words)}(?![^\W_])", text, re.IGNORECASE) is not None
 
 
 def _as_in_editor(image: FileImage, path: WorkspacePath, ctx: ToolContext) -> FileImage:
