@@ -88,6 +88,18 @@ FILES = frozenset(
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("find total", "search_files", {"pattern": "total", "context_lines": 0}),
+    ("rnu the test suite pls", "run_tests", {}),
+    ("lsit the files", "list_files", {"pattern": "*"}),
+    ("shw me notes.txt", "read_file", {"path": "notes.txt"}),
+    ("search for 8085", "search_files", {"pattern": "8085", "context_lines": 0}),
+    ("what is RATE set to", "search_files", {"pattern": "RATE", "context_lines": 0}),
+    ("make stock", "run_command", {"command": "make stock"}),
+    ("run the lint target", "run_command", {"command": "make lint"}),
+    (
+        "there's a typo in the readme, recieve should be receive",
+        "edit_file",
+        {"path": "README.md", "old_text": "recieve", "new_text": "receive", "replace_all": True, "whole_word": True},
+    ),
     ("where do we use total", "search_files", {"pattern": "total", "context_lines": 0}),
     ("which tests fail?", "run_tests", {}),
     ("notes.txt", "read_file", {"path": "notes.txt"}),
@@ -271,6 +283,8 @@ EDITS += [
     ("remove milk from notes.txt", "notes.txt", RemoveEntry("milk")),
     ("add a line to notes.txt: call Petra about the invoice", "notes.txt", Insert("call Petra about the invoice", AtLine(0))),
     ("add the note ask Tom about keys to notes.txt", "notes.txt", Insert("ask Tom about keys", AtLine(0))),
+    ("change the number of workers to 8 in config.json", "config.json", SetValue("workers", "8")),
+    ("switch colour from auto to never in config.json", "config.json", SetValue("colour", "never")),
     ('add "port": 8080 to config.json', "config.json", AddSetting("port", "8080")),
     ('add `"port": 8080` to config.json', "config.json", AddSetting("port", "8080")),
     ("add port = 8080 to config.json", "config.json", AddSetting("port", "8080")),
@@ -752,6 +766,14 @@ def test_MOD_23_a_sentence_whose_texts_are_plain_words_is_given_back_in_quotes(s
 
 
 WISHES_OF = {
+    'add "milk" to the end of notes.txt, remove the first line': (
+        'add "milk" to the end of notes.txt',
+        "remove the first line in notes.txt",
+    ),
+    "run make lint, then make stock": ("run make lint", "make stock"),
+    "show src/tax.py and then set RATE to 0.2 in it": ("show src/tax.py", "set RATE to 0.2 in src/tax.py"),
+    "where is total defined, and what is RATE set to?": ("where is total defined", "what is RATE set to?"),
+    "RATE to 0.4 pls and show me the diff": (),
     "show notes.txt": ("show notes.txt",),
     "run the tests and show me the result": ("run the tests and show me the result",),
     "run the tests and show the diff": ("run the tests", "show the diff"),
@@ -1489,6 +1511,14 @@ async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path)
         assert result.status == "completed"
         assert (bench.workspace / "src" / "cart.py").read_text() == "class Basket:\n    total = 0\n"
         assert (bench.workspace / "src" / "tax.py").read_text() == "from src.cart import Basket\n"
+
+
+async def test_MOD_23_everywhere_is_no_part_of_the_new_text(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        for name in ("README.md", "a.yaml"):
+            (bench.workspace / name).write_text("port: 8085\n")
+        assert (await bench.ask("hey, replace 8085 with 8090 everywhere")).status == "completed"
+        assert [(bench.workspace / name).read_text() for name in ("README.md", "a.yaml")] == ["port: 8090\n"] * 2
 
 
 @rows("place", [Beside("opening:", after=True), AtLine(2, beside=1)])

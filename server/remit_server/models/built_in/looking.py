@@ -209,7 +209,7 @@ _OF_WHAT_CAME = re.compile(
 )
 
 
-_BETTER = re.compile(r"\b(?:\w+er|work|pass|configurable|optional|async)$", re.IGNORECASE)
+_BETTER = re.compile(r"\b(?:\w+er|work|pass|configurable|optional|async|sure|sense)$", re.IGNORECASE)
 """Words after "make" that show that the verb is meant, not the program: "make faster", "make it work"."""
 
 
@@ -455,6 +455,15 @@ def run_test_file(said: Sentence) -> Route:
     if len(said.files) != 1 or not said.files[0].rpartition("/")[2].startswith("test_"):
         return None
     return Routed(Intent.EXECUTE, "run_tests", {"path": said.files[0]})
+
+
+def make_target(said: Sentence, parts: Parts) -> Route:
+    """Runs a target of the Makefile."""
+    target = parts["name"]
+    is_verb = "target" not in said.short.lower() and _BETTER.search(target)
+    if is_verb or target in filling() or not re.fullmatch(r"[a-z][\w-]*", target) or not said.has_makefile:
+        return None
+    return Routed(Intent.EXECUTE, "run_command", {"command": f"make {target}"})
 
 
 _NO_MESSAGE = re.compile(r"(?:and|but|except|failed|fails|as|with|without|then)\b|.*\bmessage$", re.IGNORECASE)

@@ -19,6 +19,7 @@ from remit_server.models.built_in.looking import (
     list_folder,
     list_symbols,
     look_up,
+    make_target,
     run_test_file,
     search,
     search_marks,
@@ -73,7 +74,7 @@ from remit_server.models.built_in.routes import (
     Routed,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import WISHES, Sentence, is_name
+from remit_server.models.built_in.sentences import WISHES, Sentence, is_name, is_respelled
 from remit_server.models.built_in.texts import (
     begins_with_article,
     describes,
@@ -176,6 +177,10 @@ def _is_passage(said: Sentence, old: str, new: str) -> bool:
     return prose and not any(begins_with_article(text) or describes(text) for text in (old, new))
 
 
+MOST_SHORT = 3
+"""The most letters of a word that is so short that another one is hardly its right spelling."""
+
+
 def _replace(said: Sentence, parts: Parts) -> Route:
     old, new = parts["old"], parts["new"]
     both = {"old", "new"} <= parts.quoted
@@ -183,13 +188,14 @@ def _replace(said: Sentence, parts: Parts) -> Route:
     named = _TYPO.search(said.text)
     if any(name not in parts.quoted and re.search(r"[\"「」“”„«»]", parts[name]) for name in ("old", "new")):
         return None
-    if "new" not in parts.quoted and (is_property(new) or new.endswith((" to", " for", " with"))):
+    respelled = len(old) > MOST_SHORT and is_respelled(old, new)
+    if "new" not in parts.quoted and ((is_property(new) and not respelled) or new.endswith((" to", " for", " with"))):
         return None
     if "old" not in parts.quoted and _A_PART.fullmatch(old):
         return None
     word = may_be_name(new) and not (_IS_WAY.fullmatch(old) or _IS_WAY.fullmatch(new))
     spelled = re.fullmatch(IDENTIFIER, old) is None or word
-    clear = both or named or spelled or _is_config(said)
+    clear = both or named or respelled or spelled or _is_config(said)
     if not clear or not (both or plain or _is_passage(said, old, new)) or old == new:
         return None
     if len(said.files) != 1:
@@ -307,6 +313,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "commit": commit,
     "message_missing": _found(Missing(MESSAGE)),
     "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
+    "target": make_target,
     "marks": search_marks,
     "tests_of": search_tests,
     "test_file": lambda said, _: run_test_file(said),
@@ -361,7 +368,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "replace": _replace,
     "defined": look_up,
     "look_for_something": _found(Missing(TEXT)),
-    "value_of": lambda said, parts: search(said, parts) if len(said.files) == 1 else None,
+    "value_of": lambda said, parts: search(said, parts) if len(said.files) == 1 or is_name(parts["name"]) else None,
     "search": search,
     "show_name": show_name,
 }

@@ -17,7 +17,7 @@ from remit_server.models.built_in.line_edits import SetValue
 from remit_server.models.built_in.meant import says_it, with_subject
 from remit_server.models.built_in.phrased import take_phrase
 from remit_server.models.built_in.routes import Define, Edited, Missing, Route, Routed, Tail
-from remit_server.models.built_in.sentences import WISHES, Sentence, read_sentence
+from remit_server.models.built_in.sentences import WISHES, Sentence, is_name, read_sentence
 from remit_server.models.built_in.terse import take_terse
 from remit_server.models.built_in.wished import is_wished, wishes_twice
 from remit_server.models.built_in.words import says, with_file_spelled
@@ -100,7 +100,7 @@ def _route(text: str, files: AbstractSet[str]) -> Route:
     if wishes_twice(said):
         return None
     found = _ask_which(said, text, files) if said.alike else take_phrase(said) or _take_words(said) or take_terse(said)
-    return found if _is_meant(found, said) else None
+    return found if _is_meant(found, said) and not _leaves_out(text, found, files) else None
 
 
 _AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|ed?|poi|dopo"
@@ -122,14 +122,32 @@ def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
     match route(text, files):
         case None | Edited(guessed=True) | Missing(guessed=True):
             whole: tuple[str, ...] = ()
-        case Routed(tool="run_tests"):  # this rule may find the tests beside another wish
-            whole = (text,)
-        case found if _is_look(found):  # and so may those for looks
+        case found if _is_look(found) or _runs_tests(found):  # rules may find these beside another wish
             whole = (text,)
         case _:
             return (text,)
     wishes = _parted(text.strip(), files, MOST_WISHES)
     return wishes if 0 < len(wishes) <= MOST_WISHES else whole
+
+
+_TELLS = re.compile(r"\d|[\"'`“«„]")
+
+
+def _leaves_out(text: str, found: Route, files: AbstractSet[str]) -> bool:
+    """Returns whether a look, or a run of the tests, is what one side of a joint asks for, and the other side tells a
+    name, a number or a text. A part of what is wished would then be left out without a word."""
+    joints = list(_JOINED.finditer(text)) if _is_look(found) or _runs_tests(found) else []
+    for joined in joints if len(joints) <= MOST_JOINTS else ():
+        sides = (text[: joined.start()].strip(), text[joined.end() :].strip())
+        for side, other in (sides, sides[::-1]):
+            tells = _TELLS.search(other) or any(map(is_name, re.findall(r"\w+", other)))
+            if tells and route(side, files) == found != route(other, files):
+                return True
+    return False
+
+
+def _runs_tests(found: Route) -> bool:
+    return isinstance(found, Routed) and found.tool == "run_tests"
 
 
 def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
@@ -192,21 +210,43 @@ _ALSO = re.compile(r"(?:also |auch |aussi |tambi[ée]n |anche )?(?:the )?(\S+)",
 
 
 def _named_again(rest: str, done: Route, files: AbstractSet[str]) -> str:
-    """Returns "show it", or a wish that ends with "there", with the path of the file that was changed before it.
-    Returns a file alone, after a file was shown, as a wish to show it too."""
-    match done:
-        case Edited(path=path) if _SHOW_IT.fullmatch(rest):
-            return f"show {path}"
-        case Edited(path=path) | Routed(tool="edit_file", arguments={"path": str(path)}) if _THERE.search(rest):
-            return _THERE.sub(f" in {path}", rest)
-        case Routed(tool="read_file") if (also := _ALSO.fullmatch(rest)) and read_sentence(also[1], files).files:
-            return f"show {also[1]}"
-        case Routed(tool="write_file" | "edit_file", arguments=arguments) if _SHOW_IT.fullmatch(rest):
-            return f"show {arguments['path']}"
-        case Routed(tool="move_file", arguments=arguments) if _SHOW_IT.fullmatch(rest):
-            return f"show {arguments['new_path']}"
+    """Returns the text after a wish with the path of the file that the wish is about, if it means that file: "show it",
+    "… in it", a file alone after a file was shown, or a change that lacks a file."""
+    path = _path_after(done)
+    if path is None:
+        return rest
+    if _SHOW_IT.fullmatch(rest) and not isinstance(done, Tail) and not _is_look(done):
+        return f"show {path}"
+    if _THERE.search(rest):
+        return _THERE.sub(f" in {path}", rest)
+    also = _ALSO.fullmatch(rest)
+    if also and isinstance(done, Routed) and done.tool == "read_file" and read_sentence(also[1], files).files:
+        return f"show {also[1]}"
+    shares = isinstance(done, Edited) and _lacks_file(rest, files)
+    match route(f"{rest} in {path}", files) if shares else None:
+        case Edited(guessed=False):
+            return f"{rest} in {path}"
         case _:
             return rest
+
+
+def _path_after(done: Route) -> str | None:
+    """Returns the path of the one file that a wish is about, as it is after the wish is done."""
+    match done:
+        case Edited(path=path) | Tail(path=path):
+            return path
+        case Routed(tool="move_file", arguments={"new_path": str(path)}):
+            return path
+        case Routed(tool="write_file" | "edit_file" | "read_file" | "get_symbols", arguments={"path": str(path)}):
+            return path
+        case _:
+            return None
+
+
+def _lacks_file(text: str, files: AbstractSet[str]) -> bool:
+    """Returns whether a wish names no file, and no rule takes it without one."""
+    said = read_sentence(text, files)
+    return not said.files and not said.paths and isinstance(route(text, files), Missing | None)
 
 
 _COMMITS_IT = re.compile(r"(?:git )?commit (?:it|this|that) (?:as|with)\b(?!.*\b(?:it|this|that)\b)", re.IGNORECASE)

@@ -34,7 +34,7 @@ class Sentence:
     """A sentence, its quoted texts, its words that are files, and its other words that look like a path.
 
     `alike` are the files that one word may mean, if there are several; `folders` are the folders of all files, and
-    `readme` is the project's README.
+    `readme` is the project's README, and `has_makefile` says whether it has a Makefile.
     `wordings` are forms of the sentence without its courtesy, with and without its reason, with a mark for its file and
     without the file. In them a mark stands for each text of `spelled`, which are the quoted texts with their quotes.
     """
@@ -47,6 +47,7 @@ class Sentence:
     alike: tuple[str, ...] = ()
     folders: frozenset[str] = frozenset()
     readme: str | None = None
+    has_makefile: bool = False
     wordings: tuple[str, ...] = ()
     spelled: tuple[str, ...] = ()
 
@@ -71,8 +72,10 @@ _PATH = re.compile(
 )
 _VERBS = (
     *("show", "move", "rename", "replace", "remove", "delete", "insert", "append", "search", "create", "change"),
-    *("where", "execute"),
+    *("where", "execute", "find", "list"),
 )
+_SLIPS = {"shw": "show", "rnu": "run"}
+"""Slips in verbs that are too short for a rule."""
 FOLDER = re.compile(
     r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+([\w/-]+)|(?!(?:the|a|new|folder|into|to)\b)\b([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
     re.IGNORECASE | re.ASCII,
@@ -104,6 +107,7 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         alike=() if found else alike,
         folders=_folders_of(frozenset(files)),
         readme=readme_of(files),
+        has_makefile="Makefile" in files,
         wordings=tuple(
             _wordings(
                 marked, [word for word, path in named.items() if path] or list(described) or _stems(marked, found)
@@ -176,7 +180,7 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _UNUSED = re.compile(r"\b(?:do ?n['’]?t|do not|no longer|never) (?:use|need|want)\b", re.IGNORECASE)
-_WHERE = re.compile(
+WHERE = re.compile(
     r",? (?:everywhere|in (?:all|every)(?: the)? files?|throughout(?: the (?:project|code|repo))?|"
     r"(?:across|in) the (?:whole |entire )?(?:project|code ?base|repo)|überall|in allen dateien|partout|"
     r"dans tous les fichiers|en todas partes|en todos los archivos|ovunque|dappertutto|in tutti i file)"
@@ -199,7 +203,7 @@ def _wordings(text: str, files: Sequence[str]) -> Iterator[str]:
     and the one without its preface, each with a mark for its file and without the file."""
     plain = trimmed(" ".join(text.split()))
     for told in dict.fromkeys((plain, _without_reason(plain), _without_preface(plain))):
-        short = _OWN_LINE.sub("", _WHERE.sub("", without_courtesy(told)))
+        short = _OWN_LINE.sub("", WHERE.sub("", without_courtesy(told)))
         yield _with_file(short, files, FILE_MARK)
         if files:
             yield _with_file(short, files, "")
@@ -286,22 +290,31 @@ def _with_file(text: str, files: Sequence[str], mark: str) -> str:
 def _respell(text: str) -> str:
     """Returns the text with usual verbs corrected that have a letter too many or too few, or swapped letters."""
     return re.sub(
-        r"(?<![\w./-])[a-z]{4,9}(?![\w./-])", lambda found: _meant(found[0]), text, flags=re.ASCII | re.IGNORECASE
+        r"(?<![\w./-])[a-z]{3,9}(?![\w./-])", lambda found: _meant(found[0]), text, flags=re.ASCII | re.IGNORECASE
     )
+
+
+_FEWEST = 4
+"""The fewest letters of a word in which a slip can be told."""
 
 
 @cache
 def _meant(word: str) -> str:
     lower = word.lower()
-    if lower in filling():
-        return word
+    if lower in _SLIPS or lower in filling() or len(lower) < _FEWEST:
+        return _SLIPS.get(lower, word)
     for verb in _VERBS:
         if lower[:-1] == verb:  # another form of the verb
             return word
-        swapped = sorted(lower) == sorted(verb) and lower[0] == verb[0]
-        if swapped or (abs(len(lower) - len(verb)) == 1 and _one_letter_apart(lower, verb)):
+        if is_respelled(lower, verb):
             return verb
     return word
+
+
+def is_respelled(word: str, other: str) -> bool:
+    """Returns whether two words differ only in swapped letters, or in one letter too many or too few."""
+    swapped = sorted(word) == sorted(other) and word[:1] == other[:1]
+    return swapped or (abs(len(word) - len(other)) == 1 and _one_letter_apart(word, other))
 
 
 def _one_letter_apart(one: str, other: str) -> bool:

@@ -41,7 +41,7 @@ from remit_server.models.built_in.line_edits import lines_of, plan_edit
 from remit_server.models.built_in.looking import definition_of
 from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail
 from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
-from remit_server.models.built_in.sentences import read_sentence
+from remit_server.models.built_in.sentences import WHERE, read_sentence, without_courtesy
 from remit_server.models.built_in.words import IDENTIFIER, names_file
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -161,7 +161,8 @@ def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
 
 
 def _naming(text: str, path: str) -> str:
-    """Returns the sentence with "in" and the path of the file that it left out."""
+    """Returns the sentence with "in" and the path of the file that it left out, in place of "everywhere"."""
+    text = WHERE.sub("", without_courtesy(text))
     return f"{_TESTS_TOO.sub('', text.rstrip(' .!?'))} in {path}"
 
 

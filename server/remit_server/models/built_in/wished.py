@@ -58,7 +58,7 @@ _FORBIDS = re.compile(
 )
 """Matches the beginning of a sentence that forbids something."""
 _FORBIDS_WITHIN = re.compile(
-    r"\b(?:never (?!liked|used|needed)|niemals|jamais|nunca|(?:bitte |doch |mal )nicht\b)|"
+    r"\b(?:(?<!\bto )never (?!liked|used|needed)|niemals|jamais|nunca|(?:bitte |doch |mal )nicht\b)|"
     r"\binstead of (?:deleting|removing|replacing|renaming|changing|adding|moving)\b",
     re.IGNORECASE,
 )
