@@ -19,7 +19,7 @@ from remit_server.agent.context.generation import Generation
 from remit_server.agent.context.tool_budget import fit_tools
 from remit_server.agent.context.window import Window, smallest_window
 from remit_server.agent.exit_check import ExitCheck
-from remit_server.agent.loops import History, Loop, after_step, loop_warning, observed_calls
+from remit_server.agent.loops import History, Loop, after_step, loop_warning, observed_calls, repeats_warning
 from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SUB_AGENT_PROMPT, SYSTEM_PROMPT, attached_names, user_text, work_items_text
 from remit_server.contract import ContextPayload, ErrorCode, PromptProgress, TextInput, TokenDelta
@@ -195,7 +195,10 @@ class Agent:
             raise end from None
         if reply.message.calls or not reply.message.text.strip():
             raise end
-        turn.warn(f"{end.what}, and had to answer with what it has")
+        last = conversation.messages[-1]
+        copied = isinstance(last, ToolMessage) and repeats_warning(reply.message.text, last.text)
+        more = "; its answer is not its own, but what Remit told it" if copied else ""
+        turn.warn(f"{end.what}, and had to answer with what it has{more}")
         conversation.say(reply.message)
         return reply
 

@@ -132,6 +132,12 @@ def loop_warning(loop: Loop) -> str:
     return f"warning: you {loop.what}. Do something else now, or answer with what you know."
 
 
+def repeats_warning(answer: str, result: str) -> bool:
+    """Returns whether an answer is nothing but the warning at the end of a result."""
+    warning = result.lower().rpartition("\nwarning: ")[2].partition("\n")[0]
+    return answer.strip().lower().removeprefix("warning: ") == warning
+
+
 def count_trailing(items: Sequence[Hashable], period: int) -> int:
     """Returns how many times in a row the last `period` items stand at the end."""
     pieces = [tuple(items[end - period : end]) for end in range(len(items), period - 1, -period)]

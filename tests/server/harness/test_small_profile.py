@@ -216,6 +216,19 @@ def writes(path: str, content: str) -> dict[str, Any]:
     return {"calls": [intent("CODE"), call("write_file", path=path, content=content)]}
 
 
+@pytest.mark.parametrize("own", [True, False])
+async def test_AGT_03_a_warning_that_comes_back_as_the_answer_is_told_as_such(make_bench: Any, own: bool) -> None:
+    step = {"calls": [intent("ANALYZE"), call("list_files", pattern="*")]}
+    warned = (
+        "You made the same call with the same result, 2 times. Do something else now, or answer with what you know."
+    )
+    bench = await make_bench(step, step, {"text": "There are two files." if own else warned})
+    bench.runtime._runner.agent.provider.meet = meet_small
+    result = await bench.ask("which files are there?")
+    assert result.status == "completed"
+    assert [event.message.endswith("what Remit told it") for event in bench.of("warning")] == [not own]
+
+
 TAKEN_AWAY = {
     "named": ("old_notes.txt", "remove old_notes.txt, please", True),
     "named without its ending": ("old_notes.txt", "can we get rid of the old notes?", True),
