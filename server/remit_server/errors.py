@@ -117,6 +117,15 @@ def addressed_to_person(fix: str) -> str:
     return fix
 
 
+PERSON_SAID_NO = "the person said no"
+"""Why a call was refused, as the model reads it."""
+
+
+def told_to_person(text: str) -> str:
+    """Returns a refusal that was written for the model as the person reads it."""
+    return text.replace(PERSON_SAID_NO, "you said no", 1)
+
+
 def os_reason(error: OSError) -> str:
     """Returns the operating system's message for an error, with its first letter in lower case."""
     text = error.strerror or str(error)

@@ -285,7 +285,7 @@ def test_NVI_02_a_no_with_words_reaches_the_model(
     editor.nvim.vars["typed"] = "not today"
     editor.nvim.input("N")
     editor.ended()
-    assert "the person said no: not today" in editor.chat
+    assert "you said no: not today" in editor.chat
     editor.nvim.command("wincmd p")
     assert editor.text == "".join(LINES)
 

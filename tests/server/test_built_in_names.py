@@ -186,7 +186,7 @@ async def test_AGT_01_of_several_files_a_part_is_told_too(tmp_path: Path) -> Non
     async with built_in(tmp_path / "no", "a.py", "b.py") as bench:
         result = await bench.ask("rename old_name to new_name everywhere", asker=Answering(later="deny"))
         assert changed(bench) == {"a.py": RENAMED}
-        said = "I stopped at b.py: Not done: the person said no. Changed before that: a.py."
+        said = "I stopped at b.py: You said no. Changed before that: a.py."
         assert (result.status, result.final_output) == ("completed", said)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.contract import ErrorCode, ErrorPayload, RunRequest, RunStatus
-from remit_server.errors import RemitError
-from remit_server.harness.approval.desk import PERSON_SAID_NO, UNANSWERED
+from remit_server.errors import RemitError, told_to_person
+from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
 from remit_server.machine import free_disk, free_memory
 from remit_server.runtime.settings import Settings
@@ -187,5 +187,5 @@ def _is_kept_from(call: EndedCall, code: ErrorCode, later: Sequence[EndedCall], 
 
 def _sentence(error: ErrorPayload) -> str:
     if error.code in UNANSWERED:  # the heading says already that it was not done
-        return error.why.replace(PERSON_SAID_NO, "you said no", 1)
+        return told_to_person(error.why)
     return f"{error.what}: {error.why}"

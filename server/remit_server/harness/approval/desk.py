@@ -24,7 +24,7 @@ from remit_server.contract import (
     ErrorCode,
     Scope,
 )
-from remit_server.errors import ToolError
+from remit_server.errors import PERSON_SAID_NO, ToolError
 from remit_server.harness.approval.question import Question
 from remit_server.harness.approval.review import Review, describe_parts, not_shown
 from remit_server.harness.calls import RunDenied
@@ -46,7 +46,6 @@ REFUSALS = {
     "crossed": "this answer belongs to another question",
     "not_offered": "this answer was not offered",
 }
-PERSON_SAID_NO = "the person said no"
 NOT_SHOWN = "it leaves out a hunk that was not shown"
 NOT_FOR_PARTS = "a part can only be allowed once"
 

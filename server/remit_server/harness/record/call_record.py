@@ -33,7 +33,7 @@ from remit_server.contract import (
     ToolResultEvent,
     ToolTrace,
 )
-from remit_server.errors import AlreadySo, ToolError, addressed_to_person
+from remit_server.errors import AlreadySo, ToolError, addressed_to_person, told_to_person
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.audit_events import (
@@ -287,7 +287,7 @@ class CallRecord:
         self._record_outcome(text, reason, failed=True)
         payload = self._payload(error)
         payload = payload.model_copy(update={"retryable": True}) if again else payload
-        self._show(reason, text, error=payload, data=redact_data(error.data, self.redactor))
+        self._show(told_to_person(reason), text, error=payload, data=redact_data(error.data, self.redactor))
         self._note_end(payload)
         return CallResult(False, text, self.args_digest)
 

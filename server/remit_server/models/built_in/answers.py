@@ -11,6 +11,7 @@ from typing import assert_never
 
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
+from remit_server.errors import told_to_person
 from remit_server.models.built_in.line_edits import (
     AddSetting,
     AmongImports,
@@ -99,7 +100,7 @@ def answer(route: Routed, result: str) -> Ending:
     if result.startswith(f"error {ErrorCode.OUTCOME_UNKNOWN}:"):
         return Ending(UNKNOWN)
     if result.startswith("error "):
-        why = result.partition(": ")[2].partition("\n")[0]
+        why = told_to_person(result.partition(": ")[2].partition("\n")[0]).removeprefix("not done: ")
         if result.startswith(f"error {ErrorCode.DRY_RUN}:"):
             return Ending(f"{why[:1].upper()}{why[1:]}.", done=True)
         why += f". {LIST}" if result.startswith(f"error {ErrorCode.NOT_FOUND}:") else ""
