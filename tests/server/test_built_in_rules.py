@@ -75,8 +75,9 @@ from remit_server.models.built_in.routes import (
 from remit_server.models.built_in.routing import route, wishes_in
 from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
 from remit_server.models.built_in.steps import next_step
-from remit_server.models.ports import UserMessage
+from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.outcome import SAID_SO
 from remit_server.runtime.settings import Settings
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
 from remit_server.workspace.paths.workspace_path import WorkspacePath
@@ -1427,6 +1428,22 @@ async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str,
         result = await bench.ask(sentence)
         assert result.status == status
         assert answer is None or result.final_output == answer
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("delete the file", "asks"),
+        ("add a docstring to curry in tools.py", "asks"),
+        ("delete notes.txt and commit", "asks"),
+        ("make a branch called x", "declined"),
+        ("write me a game", "declined"),
+    ],
+)
+async def test_MOD_23_what_is_asked_for_is_told_as_a_question(tmp_path: Path, sentence: str, reason: Declined) -> None:
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask(sentence)
+        assert (result.status, result.reason) == ("declined", SAID_SO[reason])
 
 
 async def test_MOD_23_a_word_of_any_length_is_declined(tmp_path: Path) -> None:

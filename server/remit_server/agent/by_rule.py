@@ -14,6 +14,7 @@ from remit_server.models.built_in.routes import Routed
 from remit_server.models.built_in.steps import follow_rules, turn_of
 from remit_server.models.ports import (
     AssistantMessage,
+    Declined,
     Message,
     Nameable,
     ProposedCall,
@@ -37,10 +38,10 @@ HELP_BESIDE_MODEL = (
 
 @dataclass(frozen=True, slots=True)
 class RuledStep:
-    """A step that a rule took. `declined` is true if the step did not do what was asked."""
+    """A step that a rule took. `declined` is given if the step did not do what was asked."""
 
     message: AssistantMessage
-    declined: bool = False
+    declined: Declined | None = None
 
 
 def step_by_rule(
@@ -65,6 +66,6 @@ def step_by_rule(
             said = HELP_BESIDE_MODEL if text in (WHAT, WHERE, MODEL) else f"{text}\n\n{BY_RULE}"
             return RuledStep(AssistantMessage(said))
         case Ending(text=text) if ended and (error := ended[-1].error) is not None and error.code in UNANSWERED:
-            return RuledStep(AssistantMessage(text), declined=True)
+            return RuledStep(AssistantMessage(text), "declined")
         case _:
             return None

@@ -33,6 +33,7 @@ from remit_server.models.answers import usage_of
 from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
+    Declined,
     Finished,
     GenerateRequest,
     Message,
@@ -63,10 +64,11 @@ NOT_RUN = "error cancelled: the turn ended before this call was run"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The result of one step's generation. `declined`: the model says that it did not do what it was asked."""
+    """The result of one step's generation. `declined` is given if the model says that it did not do what it was
+    asked."""
 
     message: AssistantMessage
-    declined: bool = False
+    declined: Declined | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +359,12 @@ class Agent:
             if begun or not error.retryable:
                 raise
             raise RetryableBeforeFirstToken(error) from error
-        return Reply(AssistantMessage("".join(text), tuple(calls)), finished.reason == "declined"), finished
+        said = AssistantMessage("".join(text), tuple(calls))
+        match finished.reason:
+            case "declined" | "asks" as declined:
+                return Reply(said, declined), finished
+            case _:
+                return Reply(said), finished
 
 
 def _show_text(event: ModelEvent, turn: Turn) -> None:
@@ -405,7 +412,7 @@ def count_usage(finished: Finished, turn: Turn, window: int | None) -> None:
             turn.warn("the answer was cut at its token limit")
         case "alike":
             turn.warn("the model only repeated itself, so its answer was ended")
-        case "stop" | "declined":
+        case "stop" | "declined" | "asks":
             pass
         case _:
             assert_never(finished.reason)

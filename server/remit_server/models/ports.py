@@ -194,16 +194,22 @@ class CallProposed:
     call: ProposedCall
 
 
+EndReason = Literal["stop", "length", "alike", "declined", "asks"]
+Declined = Literal["declined", "asks"]
+"""How a model says that it did not do what it was asked: it cannot, or it asks for something that is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The generation ended by itself. Tokens are counted by the model's own tokenizer.
 
-    `declined` means that the model says that it did not do what it was asked, `alike` that it was stopped because it
-    only repeated itself. `longest_prompt` is the number of tokens of the longest prompt if the generation took several
-    requests, and may be 0 if it took one. `price_usd` is None if the price is not known.
+    `declined` means that the model says that it did not do what it was asked, `asks` that it needs an answer before it
+    does it, `alike` that it was stopped because it only repeated itself. `longest_prompt` is the number of tokens of
+    the longest prompt if the generation took several requests, and may be 0 if it took one. `price_usd` is None if the
+    price is not known.
     """
 
-    reason: Literal["stop", "length", "alike", "declined"]
+    reason: EndReason
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0

@@ -5,16 +5,18 @@ or ends early (AGT-06), for example for lack of memory or disk (OBS-03).
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from remit_server.contract import ErrorCode, ErrorPayload, RunRequest, RunStatus
 from remit_server.errors import RemitError, told_to_person
 from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
 from remit_server.machine import free_disk, free_memory
+from remit_server.models.ports import Declined
 from remit_server.runtime.settings import Settings
 
 MIB = 1 << 20
@@ -103,7 +105,9 @@ OWN_REFUSALS = REFUSALS | {
     ErrorCode.OUTSIDE_WORKSPACE,
 }
 """The same for the person's own calls, which end at the gate; a model that the gate stops can declare an intent."""
-SAID_SO = "the model could not do this"
+SAID_SO: Mapping[Declined, str] = MappingProxyType(
+    {"declined": "the model could not do this", "asks": "it asks you for what is missing"}
+)
 SAID_NOTHING = "the model gave no answer"
 LAST_FAILED = "the last command failed"
 SAID_SO_OF_SOME = "the model could not do all of it"
@@ -120,7 +124,7 @@ class Outcome:
 
 
 def judge_turn(
-    calls: Sequence[EndedCall], output: str | None, *, declined: bool, not_attached: Sequence[str] = ()
+    calls: Sequence[EndedCall], output: str | None, *, declined: Declined | None, not_attached: Sequence[str] = ()
 ) -> Outcome:
     """Judge a turn that nothing cut short, whose model has `declined` or has answered with `output`, None if it was not
     asked; `not_attached` says what of the message the model was not shown.
@@ -135,7 +139,8 @@ def judge_turn(
     refused = [
         call.error
         for number, call in enumerate(calls, 1)
-        if call.error is not None and _is_kept_from(call, call.error.code, calls[number:], declined=declined)
+        if call.error is not None
+        and _is_kept_from(call, call.error.code, calls[number:], declined=declined is not None)
     ]
     failed = [call.error for call in calls if call.error is not None and call.error.code is not ErrorCode.DRY_RUN]
     unknown = [error for error in failed if error.code is ErrorCode.OUTCOME_UNKNOWN]
@@ -150,7 +155,7 @@ def judge_turn(
     if unknown:
         return Outcome("failed", output, reason=reason)
     if declined:
-        return Outcome("declined", output, reason=_sentence(failed[-1]) if failed else SAID_SO)
+        return Outcome("declined", output, reason=_sentence(failed[-1]) if failed else SAID_SO[declined])
     if failed and output is None and all(call.own for call in calls):
         return Outcome("failed", reason=_sentence(failed[-1]))
     silent = output is not None and not output.strip()

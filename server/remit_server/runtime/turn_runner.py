@@ -38,7 +38,7 @@ from remit_server.harness.record.audit_events import run_event
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
 from remit_server.harness.workflow.take_up import take_session_up
-from remit_server.models.ports import UserMessage
+from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.attachments import Attached, Reader
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.folder_record import as_it_holds
@@ -176,7 +176,8 @@ class TurnRunner:
         if request.policy and request.policy.mode:
             tighten_mode(Mode(request.policy.mode), turn, self.dispatcher.parts.audit)
         output: str | None = None
-        declined, not_attached = False, list[str]()
+        declined: Declined | None = None
+        not_attached = list[str]()
         for number, part in enumerate(request.parts):
             match part:
                 case TextInput():

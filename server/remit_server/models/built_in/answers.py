@@ -89,10 +89,16 @@ _EXIT = re.compile(r"exit code (-?\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The last sentence of a turn, and whether the request was `done`."""
+    """The last sentence of a turn, and whether the request was `done`, or `asks` for what it lacks."""
 
     text: str
     done: bool = False
+    asks: bool = False
+
+    @classmethod
+    def asking(cls, text: str) -> Ending:
+        """Returns the question for what a request lacks, or what it says in place of one."""
+        return cls(text, asks="?" in text)
 
 
 def answer(route: Routed, result: str) -> Ending:

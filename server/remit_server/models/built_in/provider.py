@@ -62,9 +62,9 @@ class BuiltInProvider(ModelProvider):
                 yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value}))
                 yield CallProposed(ProposedCall(new_call_id(), tool, arguments))
                 yield Finished("stop")
-            case Ending(text=text, done=done):
+            case Ending(text=text, done=done, asks=asks):
                 yield TextDelta(text)
-                yield Finished("stop" if done else "declined")
+                yield Finished("stop" if done else "asks" if asks else "declined")
 
     async def close(self) -> None:
         """Does nothing, because the provider holds nothing."""

@@ -97,7 +97,7 @@ def _follow_each(
     for wish in wishes:
         found = route(wish, files)
         if isinstance(found, Missing) and not found.sought:
-            return Ending(ASKED_FOR.format(wish=wish, question=found.question))
+            return Ending.asking(ASKED_FOR.format(wish=wish, question=found.question))
         known.append(files)
         files = files_after(found, files)
     told, left = list[str](), turn.tried
@@ -184,7 +184,7 @@ def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) ->
         case Help(about=about):
             came = Ending(HELP[about], done=True)
         case Missing(question=question):
-            came = _seek(found, text, turn, offered, files) if found.sought else Ending(question)
+            came = _seek(found, text, turn, offered, files) if found.sought else Ending.asking(question)
         case Edited():
             came = _edit_line(found, turn, offered)
         case Define():
@@ -279,7 +279,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
         pattern = rf"(?i)\b{'[_-]?'.join(map(re.escape, missing.sought.split()))}\b"
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
-        return look if _is_offered(look, offered) else Ending(missing.question)
+        return look if _is_offered(look, offered) else Ending.asking(missing.question)
     if len(turn.tried) > 1:
         return _in_each(text, turn, offered, files)
     if turn.refused:
@@ -290,7 +290,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
     if len(places) > 1 and not _EVERYWHERE.search(text):
         more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
         named = f"The text `{missing.sought}` is in {', '.join(places[:MOST_NAMED])}{more}."
-        return Ending(f"{named} Which file? Name it in the sentence, or say `everywhere`.")
+        return Ending.asking(f"{named} Which file? Name it in the sentence, or say `everywhere`.")
     return _follow(_naming(text, places[0]), Turn(turn.text), offered, files)
 
 

@@ -64,7 +64,7 @@ async def _read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelE
                     for delta in reader.feed(text):
                         yield delta
                 case Finished(reason=reason):
-                    for read in reader.finish("stop" if reason == "declined" else reason):
+                    for read in reader.finish(reason):
                         yield read
                     yield event
                 case _:

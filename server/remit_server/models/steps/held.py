@@ -20,6 +20,7 @@ from remit_server.models.ports import (
     UNREADABLE_CALL,
     AssistantMessage,
     CallProposed,
+    EndReason,
     GenerateRequest,
     Message,
     Nameable,
@@ -158,7 +159,7 @@ def _json(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-_ENDED: Mapping[Literal["length", "alike"], str] = {
+_ENDED: Mapping[EndReason, str] = {
     "length": "it was cut off at the token limit of a step; write less at once",
     "alike": "it only went on repeating itself",
 }
@@ -224,13 +225,13 @@ class StepReader:
             self._reading, self._held = "no more", ""
         return cast("str", from_json(f'"{certain}"'))
 
-    def finish(self, ended: Literal["stop", "length", "alike"]) -> Iterator[TextDelta | CallProposed]:
+    def finish(self, ended: EndReason) -> Iterator[TextDelta | CallProposed]:
         """Yields the rest, or why a call was cut off. Raises ModelFailed if the text is no step."""
         whole = "".join(self._pieces)
         try:
             value = cast("JsonValue", from_json(whole))
         except ValueError as error:
-            if ended == "stop":
+            if ended not in _ENDED:
                 raise _no_step(whole) from error
             if not self.shown:
                 yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
@@ -239,7 +240,7 @@ class StepReader:
             case {"answer": str(answer)}:
                 if len(answer) > self.shown:
                     yield TextDelta(answer[self.shown :])
-            case dict() if value and ended != "stop":  # the JSON was closed early, so its texts are cut off
+            case dict() if value and ended in _ENDED:  # the JSON was closed early, so its texts are cut off
                 yield CallProposed(ProposedCall(new_call_id(), UNREADABLE_CALL, {"why": _ENDED[ended]}))
             case {"intent": str(intent), "calls": [*calls], **more}:
                 yield _declared(intent, more.get("work_item"))
