@@ -23,7 +23,7 @@ run: setup
 	$(BIN)/remit demo
 
 test: setup check $(SITE)
-	$(BIN)/python -m pytest -m "slow or e2e" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "slow or e2e" -n 4 --dist loadfile --no-loadscope-reorder
 
 # Everything that must hold before a commit, two steps at a time, and what each says in one piece.
 check: setup $(CLIENT)
