@@ -53,7 +53,7 @@ NO_DEFINITION = "I stopped: I found no definition of `{name}`."
 WHAT = (
     "I am Remit's built-in model: rules, not a language model. I list, show and search files, run a command or the "
     "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, a "
-    f"comment or a docstring, change a value, create, move or delete a file. For anything else {CONNECT}"
+    f"comment or a docstring, change or add a value, create, move or delete a file. For anything else {CONNECT}"
 )
 WHERE = (
     "I am Remit's built-in model: rules, not a language model. I run on this machine, and send nothing anywhere. "
