@@ -35,8 +35,8 @@ from remit_server.models.built_in.answers import (
     Ending,
 )
 from remit_server.models.built_in.declined import ANY, EDIT, QUESTION, WRITING, decline
-from remit_server.models.built_in.kinds import NoPlace
-from remit_server.models.built_in.line_edits import (
+from remit_server.models.built_in.edits.kinds import NoPlace
+from remit_server.models.built_in.edits.line_edits import (
     AddSetting,
     AmongImports,
     AtLine,
@@ -53,8 +53,8 @@ from remit_server.models.built_in.line_edits import (
     SetValue,
     plan_edit,
 )
-from remit_server.models.built_in.phrased import IDEAS, take_phrase
-from remit_server.models.built_in.phrases import likely_phrases, pattern_of, phrase_table
+from remit_server.models.built_in.language.phrases import likely_phrases, pattern_of, phrase_table
+from remit_server.models.built_in.language.sentences import QUOTE_MARKS, Sentence, read_sentence
 from remit_server.models.built_in.routes import (
     BRANCH,
     COMMAND,
@@ -73,7 +73,7 @@ from remit_server.models.built_in.routes import (
     Tail,
 )
 from remit_server.models.built_in.routing import route, wishes_in
-from remit_server.models.built_in.sentences import QUOTE_MARKS, Sentence, read_sentence
+from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.steps import next_step
 from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.opening import open_runtime

@@ -336,8 +336,8 @@ def know_policy(hooks: bool) -> None:
 @functools.cache
 def know_phrases() -> None:
     """Compile the tables of phrases and words of the built-in model."""
-    from remit_server.models.built_in.phrases import likely_phrases
-    from remit_server.models.built_in.words import saying, word_table
+    from remit_server.models.built_in.language.phrases import likely_phrases
+    from remit_server.models.built_in.language.words import saying, word_table
 
     likely_phrases("")
     for idea in word_table():

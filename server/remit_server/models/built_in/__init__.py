@@ -1,6 +1,6 @@
 """The built-in model: it follows rules and uses no network, so the first run needs no configuration (MOD-09, MOD-23).
 
-`sentences.py` takes a sentence apart, with the words of `words.yaml` and `words.py`. `steps.py` returns the next step
-of a turn. Rules are tried in order: whole phrases (`phrases.yaml`, `phrases.py`, `phrased.py`) first, then single words
-(`looking.py`, `changing.py`). `routes.py` has what rules return; `answers.py` and `declined.py` write the answers.
+`language/` takes a sentence apart, `rules/` finds what it asks for, `edits/` plans the change of a file. `routing.py`
+tries the rules in order: whole phrases first, then single words, then a name and a value. `steps.py` returns the next
+step of a turn. `routes.py` has what rules return; `answers.py` and `declined.py` write the answers.
 """

@@ -12,7 +12,7 @@ from typing import assert_never
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
 from remit_server.errors import told_to_person
-from remit_server.models.built_in.line_edits import (
+from remit_server.models.built_in.edits.line_edits import (
     AddSetting,
     AmongImports,
     Comment,
@@ -26,8 +26,8 @@ from remit_server.models.built_in.line_edits import (
     Rewrite,
     SetValue,
 )
-from remit_server.models.built_in.looking import BY_KEYWORD, DEFINED
 from remit_server.models.built_in.routes import Routed
+from remit_server.models.built_in.rules.looking import BY_KEYWORD, DEFINED
 
 SHOWN = "`remit model` shows those that you can use."
 CONNECT = f"connect a model: {SHOWN}"

@@ -8,12 +8,12 @@ from enum import Enum, auto
 from typing import assert_never
 
 from remit_server.models.built_in.answers import CONNECT, SHOWN
-from remit_server.models.built_in.phrases import find_phrases
+from remit_server.models.built_in.language.phrases import find_phrases
+from remit_server.models.built_in.language.sentences import Sentence, is_name, without_paths
+from remit_server.models.built_in.language.texts import begins_with_article
+from remit_server.models.built_in.language.words import IDENTIFIER, filling, saying, says
 from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import route
-from remit_server.models.built_in.sentences import Sentence, is_name, without_paths
-from remit_server.models.built_in.texts import begins_with_article
-from remit_server.models.built_in.words import IDENTIFIER, filling, saying, says
 
 ANY = (
     "I stopped: I follow fixed rules, and none fits this; ask me `what can you do`. A language model can do more. "

@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.line_edits import LineEdit
-from remit_server.models.built_in.words import IDENTIFIER
+from remit_server.models.built_in.edits.line_edits import LineEdit
+from remit_server.models.built_in.language.words import IDENTIFIER
 
 
 @dataclass(frozen=True, slots=True)

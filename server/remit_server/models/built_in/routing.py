@@ -12,15 +12,15 @@ from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 from remit_governance.values import Intent
-from remit_server.models.built_in import changing, looking
-from remit_server.models.built_in.line_edits import SetValue
-from remit_server.models.built_in.meant import says_it, with_subject
-from remit_server.models.built_in.phrased import take_phrase
+from remit_server.models.built_in.edits.line_edits import SetValue
+from remit_server.models.built_in.language.meant import says_it, with_subject
+from remit_server.models.built_in.language.sentences import WISHES, Sentence, is_name, read_sentence
+from remit_server.models.built_in.language.wished import is_wished, wishes_twice
+from remit_server.models.built_in.language.words import says, with_file_spelled
 from remit_server.models.built_in.routes import Define, Edited, Missing, Route, Routed, Tail
-from remit_server.models.built_in.sentences import WISHES, Sentence, is_name, read_sentence
-from remit_server.models.built_in.terse import take_terse
-from remit_server.models.built_in.wished import is_wished, wishes_twice
-from remit_server.models.built_in.words import says, with_file_spelled
+from remit_server.models.built_in.rules import changing, looking
+from remit_server.models.built_in.rules.phrased import take_phrase
+from remit_server.models.built_in.rules.terse import take_terse
 
 _LOOKS = frozenset({"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"})
 _CONDITION = re.compile(r"(?:if|unless|when|in case|wenn|falls|si|se|quando|cuando|もし)\b", re.IGNORECASE)

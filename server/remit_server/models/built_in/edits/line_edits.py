@@ -12,9 +12,9 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from remit_server.models.built_in.kinds import NoPlace, is_prose
-from remit_server.models.built_in.new_settings import with_setting
-from remit_server.models.built_in.values import breaks, with_value
+from remit_server.models.built_in.edits.kinds import NoPlace, is_prose
+from remit_server.models.built_in.edits.new_settings import with_setting
+from remit_server.models.built_in.edits.values import breaks, with_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from remit_server.models.built_in.line_edits import (
+from remit_server.models.built_in.edits.line_edits import (
     AddSetting,
     AmongImports,
     AtLine,
@@ -24,12 +24,11 @@ from remit_server.models.built_in.line_edits import (
     RemoveEntry,
     Rewrite,
 )
-from remit_server.models.built_in.meant import tells_of_part
-from remit_server.models.built_in.new_settings import can_add
-from remit_server.models.built_in.phrases import LAST, Parts
-from remit_server.models.built_in.routes import FILE, PLACE, Edited, Missing, Route
-from remit_server.models.built_in.sentences import Sentence
-from remit_server.models.built_in.texts import (
+from remit_server.models.built_in.edits.new_settings import can_add
+from remit_server.models.built_in.language.meant import tells_of_part
+from remit_server.models.built_in.language.phrases import LAST, Parts
+from remit_server.models.built_in.language.sentences import Sentence
+from remit_server.models.built_in.language.texts import (
     begins_with_article,
     describes,
     is_code,
@@ -37,7 +36,8 @@ from remit_server.models.built_in.texts import (
     is_like_code,
     is_property,
 )
-from remit_server.models.built_in.words import IDENTIFIER, filling, saying
+from remit_server.models.built_in.language.words import IDENTIFIER, filling, saying
+from remit_server.models.built_in.routes import FILE, PLACE, Edited, Missing, Route
 
 PROSE = re.compile(r"\.(?:md|rst|adoc|html?|tex)$")
 _STATES = re.compile(r"(?:const|let|var|def|class|function|export|import|from|return|set) \w")

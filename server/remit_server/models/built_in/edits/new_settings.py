@@ -14,8 +14,8 @@ from typing import cast
 
 import yaml
 
-from remit_server.models.built_in.kinds import ENV, TOML, YAML, Kind, NoPlace, kind_of
-from remit_server.models.built_in.spelling import spell
+from remit_server.models.built_in.edits.kinds import ENV, TOML, YAML, Kind, NoPlace, kind_of
+from remit_server.models.built_in.edits.spelling import spell
 
 _SWITCHES = {"on": "true", "yes": "true", "off": "false", "no": "false"}
 _NAME = re.compile(r"[A-Za-z_][\w-]*")

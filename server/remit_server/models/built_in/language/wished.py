@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from remit_server.models.built_in.sentences import WISHES, Sentence, trimmed, without_courtesy, without_paths
-from remit_server.models.built_in.words import says
+from remit_server.models.built_in.language.sentences import WISHES, Sentence, trimmed, without_courtesy, without_paths
+from remit_server.models.built_in.language.words import says
 
 _STILL_ASKS_FOR = re.compile(
     r"(?:how|what) about\b|would you mind\b|why (?:don't|dont) (?:you|we)\b|wie w[äa]r'?s?\b|can we (?:get|have)\b|"

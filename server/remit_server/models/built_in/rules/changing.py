@@ -6,8 +6,17 @@ import re
 from dataclasses import replace
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.line_edits import AmongImports, AtLine, Beside, Insert, Remove, SetValue
-from remit_server.models.built_in.meant import means_file, tells_of_part
+from remit_server.models.built_in.edits.line_edits import AmongImports, AtLine, Beside, Insert, Remove, SetValue
+from remit_server.models.built_in.language.meant import means_file, tells_of_part
+from remit_server.models.built_in.language.sentences import FOLDER, Sentence, is_name, without_paths, words_left
+from remit_server.models.built_in.language.texts import (
+    begins_with_article,
+    is_code,
+    is_like_code,
+    may_be_name,
+    says_rename,
+)
+from remit_server.models.built_in.language.words import IDENTIFIER, filling, names_file, names_new_file, saying, says
 from remit_server.models.built_in.routes import (
     FILE,
     LINE,
@@ -20,9 +29,6 @@ from remit_server.models.built_in.routes import (
     Routed,
     replaced_everywhere,
 )
-from remit_server.models.built_in.sentences import FOLDER, Sentence, is_name, without_paths, words_left
-from remit_server.models.built_in.texts import begins_with_article, is_code, is_like_code, may_be_name, says_rename
-from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, saying, says
 
 _BESIDE = re.compile(
     r"^(?:please )?(?:add|insert|put) (?:the line )?(.+?) (below|after|under|above|before) (?:the )?(?:line )?(.+?) "

@@ -10,31 +10,41 @@ import re
 from collections.abc import Callable, Mapping
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.line_edits import (
+from remit_server.models.built_in.edits.line_edits import (
     SetValue,
 )
-from remit_server.models.built_in.looking import (
-    commit,
-    count_lines,
-    list_folder,
-    list_symbols,
-    look_up,
-    make_target,
-    run_test_file,
-    search,
-    search_marks,
-    search_tests,
-    show_file,
-    show_first,
-    show_last,
-    show_line,
-    show_lines,
-    show_log,
-    show_name,
-    show_readme,
+from remit_server.models.built_in.language.meant import means_file
+from remit_server.models.built_in.language.phrases import Parts, find_phrases
+from remit_server.models.built_in.language.sentences import WISHES, Sentence, is_name, is_respelled
+from remit_server.models.built_in.language.texts import (
+    begins_with_article,
+    describes,
+    is_code,
+    is_kind,
+    is_like_code,
+    is_property,
+    may_be_name,
+    says_rename,
 )
-from remit_server.models.built_in.meant import means_file
-from remit_server.models.built_in.phrased_lines import (
+from remit_server.models.built_in.language.words import IDENTIFIER, filling, names_file, names_new_file, says
+from remit_server.models.built_in.routes import (
+    BRANCH,
+    COMMAND,
+    DOCSTRING,
+    FILE,
+    LINE,
+    MESSAGE,
+    NEW_NAME,
+    NEW_TEXT,
+    TEXT,
+    VALUE,
+    Help,
+    Missing,
+    Route,
+    Routed,
+    replaced_everywhere,
+)
+from remit_server.models.built_in.rules.phrased_lines import (
     PROSE,
     add_setting,
     append_line,
@@ -56,36 +66,26 @@ from remit_server.models.built_in.phrased_lines import (
     remove_lines,
     remove_text,
 )
-from remit_server.models.built_in.phrases import Parts, find_phrases
-from remit_server.models.built_in.routes import (
-    BRANCH,
-    COMMAND,
-    DOCSTRING,
-    FILE,
-    LINE,
-    MESSAGE,
-    NEW_NAME,
-    NEW_TEXT,
-    TEXT,
-    VALUE,
-    Help,
-    Missing,
-    Route,
-    Routed,
-    replaced_everywhere,
+from remit_server.models.built_in.rules.phrased_looks import (
+    commit,
+    count_lines,
+    list_folder,
+    list_symbols,
+    look_up,
+    make_target,
+    run_test_file,
+    search,
+    search_marks,
+    search_tests,
+    show_file,
+    show_first,
+    show_last,
+    show_line,
+    show_lines,
+    show_log,
+    show_name,
+    show_readme,
 )
-from remit_server.models.built_in.sentences import WISHES, Sentence, is_name, is_respelled
-from remit_server.models.built_in.texts import (
-    begins_with_article,
-    describes,
-    is_code,
-    is_kind,
-    is_like_code,
-    is_property,
-    may_be_name,
-    says_rename,
-)
-from remit_server.models.built_in.words import IDENTIFIER, filling, names_file, names_new_file, says
 
 _LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
 _ON = re.compile(

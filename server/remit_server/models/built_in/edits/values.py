@@ -12,7 +12,7 @@ import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from remit_server.models.built_in.kinds import (
+from remit_server.models.built_in.edits.kinds import (
     NUMBER,
     PYTHON,
     QUOTED,
@@ -23,8 +23,8 @@ from remit_server.models.built_in.kinds import (
     is_requirements,
     kind_of,
 )
-from remit_server.models.built_in.new_settings import can_add
-from remit_server.models.built_in.spelling import spell
+from remit_server.models.built_in.edits.new_settings import can_add
+from remit_server.models.built_in.edits.spelling import spell
 
 _REQUIREMENT = r"(\s*NAME(?:\[[^\]]*\])?\s*(?:==|>=|~=)\s*)(\d[\w.!+*-]*)(\s*(?:;.*)?(?:\s#.*)?)"
 _LONGEST = 1000

@@ -9,7 +9,7 @@ import tomllib
 
 import yaml
 
-from remit_server.models.built_in.kinds import (
+from remit_server.models.built_in.edits.kinds import (
     CODE,
     ENV,
     NUMBER,

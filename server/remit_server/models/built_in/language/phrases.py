@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 
-from remit_server.models.built_in.sentences import FILE_MARK, QUOTE_MARKS, Sentence
-from remit_server.models.built_in.words import read_table
+from remit_server.models.built_in.language.sentences import FILE_MARK, QUOTE_MARKS, Sentence
+from remit_server.models.built_in.language.words import read_table
 
 _QUOTE = f"[{QUOTE_MARKS[0]}-{QUOTE_MARKS[-1]}]"
 _WORD = rf"[^\s{FILE_MARK}]+?"

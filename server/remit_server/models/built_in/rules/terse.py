@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
-from remit_server.models.built_in.line_edits import SetValue
+from remit_server.models.built_in.edits.line_edits import SetValue
+from remit_server.models.built_in.language.sentences import Sentence, without_courtesy, without_paths
+from remit_server.models.built_in.language.texts import is_code, is_property
+from remit_server.models.built_in.language.words import IDENTIFIER
 from remit_server.models.built_in.routes import FILE, Edited, Missing, Route
-from remit_server.models.built_in.sentences import Sentence, without_courtesy, without_paths
-from remit_server.models.built_in.texts import is_code, is_property
-from remit_server.models.built_in.words import IDENTIFIER
 
 _FILLING = frozenset(
     {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
-from remit_server.models.built_in.words import (
+from remit_server.models.built_in.language.words import (
     described_file,
     file_by_stem,
     file_of,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from remit_server.models.built_in.sentences import CONDITION, MOST_BARE, Sentence, is_name, without_paths
-from remit_server.models.built_in.words import BY_STEM, file_of, filling, says, stem_of
+from remit_server.models.built_in.language.sentences import CONDITION, MOST_BARE, Sentence, is_name, without_paths
+from remit_server.models.built_in.language.words import BY_STEM, file_of, filling, says, stem_of
 
 _IS = (
     r"(?:is|isn't|isnt|is not|was|should|shouldn't|does|doesn't|doesnt|belongs|ist|war|sollte|geh[öo]rt|est|n'est|"
