@@ -77,8 +77,8 @@ from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.steps import next_step
 from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.outcome import SAID_SO
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.turns.outcome import SAID_SO
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.ports import NoDocuments

@@ -15,7 +15,7 @@ from remit_server.errors import SetupError
 from remit_server.runtime.config.editor import read_editor
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, Project, project_may, variable_of
 from remit_server.runtime.config.layers import places, resolve, strictness
-from remit_server.runtime.folder_record import write_trust
+from remit_server.runtime.own_files.folder_record import write_trust
 from remit_server.runtime.settings import Settings
 
 

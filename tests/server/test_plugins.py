@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from rule_programs import need_sandbox
 
 from remit_server.errors import SetupError, ToolError
-from remit_server.runtime.plugins import Plugins, install, keep
+from remit_server.runtime.own_files.plugins import Plugins, install, keep
 from remit_server.sandbox.outcome import refuse_ways_out
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.tools.plugins.manifest import PluginFile, manifest_of, parse_manifest, read_files

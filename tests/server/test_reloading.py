@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from remit_server.runtime import own_file_watcher as reloading
-from remit_server.runtime.own_file_watcher import own_file_changes
+from remit_server.runtime.own_files import own_file_watcher as reloading
+from remit_server.runtime.own_files.own_file_watcher import own_file_changes
 from remit_server.runtime.settings import Settings
 
 HANGS_S = 30

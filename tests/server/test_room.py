@@ -11,8 +11,8 @@ from configured import configured
 
 from remit_server.errors import RemitError
 from remit_server.machine import free_disk, free_memory
-from remit_server.runtime import outcome as room
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.turns import outcome as room
 
 FAR = 1 << 20
 """More MiB than the tests report as free."""

@@ -31,7 +31,7 @@ from remit_server.harness.stages.gate import admit, parse
 from remit_server.harness.stages.resolve import resolve
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.models.ports import ToolSpec
-from remit_server.runtime.folder_record import SKILLS, write_trust
+from remit_server.runtime.own_files.folder_record import SKILLS, write_trust
 from remit_server.tools.skills.read_skill import READ_SKILL, read_skill_row, told
 from remit_server.tools.skills.skill_file import SKILL_FILE, Skill, body_of, read_front
 from remit_server.transports.mcp.offered import governed_tools

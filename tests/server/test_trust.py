@@ -15,9 +15,9 @@ from messages import SAYS
 
 from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.errors import SetupError
-from remit_server.runtime.attachments import INSTRUCTIONS
-from remit_server.runtime.folder_record import arrived, brought, read_trust, trust_file, write_trust
+from remit_server.runtime.own_files.folder_record import arrived, brought, read_trust, trust_file, write_trust
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.turns.attachments import INSTRUCTIONS
 
 QUESTION = "Do you trust the authors of this folder?"
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from remit_governance.visible import visible_again
 from remit_server.contract import ModelUse, SessionStatistics
 from remit_server.counted import counted
-from remit_server.runtime.ended_calls import duration
+from remit_server.runtime.turns.ended_calls import duration
 
 A_MINUTE_MS = 60_000
 """Rates are shown only for at least this time, because three messages in a tenth of a second are not 1,800 a minute."""

@@ -18,7 +18,7 @@ from remit_server.cli.question import BECAUSE, MAX_COMMENT, Question, key_of
 from remit_server.contract import ApprovalAnswer, ApprovalRequired
 from remit_server.errors import SetupError
 from remit_server.harness.ports import AskingStyle
-from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
+from remit_server.runtime.own_files.folder_record import arrived, brought, read_trust, write_trust
 
 YES = frozenset({"y", "yes"})
 LINE_BYTES = 4096

@@ -48,7 +48,7 @@ from remit_server.contract import (
 from remit_server.counted import counted
 from remit_server.errors import STANDING_ANSWER
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
-from remit_server.runtime.ended_calls import changed_files, changed_in_all, duration, remarks
+from remit_server.runtime.turns.ended_calls import changed_files, changed_in_all, duration, remarks
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 ENDINGS: Mapping[RunStatus, tuple[str, str]] = {

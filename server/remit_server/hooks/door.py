@@ -38,7 +38,7 @@ from remit_server.hooks.events import (
 )
 from remit_server.hooks.kept_sessions import KeptSession, KeptSessions
 from remit_server.hooks.record import MOST_FILE, HookRecorder, digest_files
-from remit_server.runtime.audit_service import brief_log
+from remit_server.runtime.audit.audit_service import brief_log
 from remit_server.runtime.policy.policies import InForce, load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.paths.workspace_path import Workspace

@@ -17,8 +17,8 @@ from typing import Any, cast
 from remit_governance.intents import NO_INTENT, IntentState, select
 from remit_governance.values import Intent
 from remit_server.errors import SetupError
-from remit_server.runtime.own_file_writer import rewrite
-from remit_server.runtime.places import state_folder
+from remit_server.runtime.own_files.own_file_writer import rewrite
+from remit_server.runtime.own_files.places import state_folder
 
 MOST_BYTES = 64_000
 KEPT_S = 90 * 86_400

@@ -26,7 +26,7 @@ from remit_server.hooks.client import decides, pack, receive, socket_place, stam
 from remit_server.hooks.door import Door, Opened, opened_with, remit_program
 from remit_server.hooks.time_limit import LIMIT_S, time_limit
 from remit_server.peers import is_own
-from remit_server.runtime.audit_service import ServerRecord, make_checkpoint, open_log_briefly
+from remit_server.runtime.audit.audit_service import ServerRecord, make_checkpoint, open_log_briefly
 from remit_server.runtime.policy.policies import InForce, load_in_force, what_they_say
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.trees.known_folders import KnownFolders

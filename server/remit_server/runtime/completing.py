@@ -33,7 +33,7 @@ from remit_server.models.ports import (
     UserMessage,
 )
 from remit_server.runtime.chosen_models import ChosenModels
-from remit_server.runtime.folder_record import brought
+from remit_server.runtime.own_files.folder_record import brought
 from remit_server.runtime.settings import Settings
 
 MOST_BEFORE, MOST_AFTER = 6_000, 2_000

@@ -20,8 +20,8 @@ from remit_server.models.check import ModelReport, check_model
 from remit_server.models.remote.engines import sent_to
 from remit_server.own_files import read_at_most
 from remit_server.runtime.config.layers import MAX_BYTES, NAMES, Key, Origin, parse, resolve, unusable
-from remit_server.runtime.own_file_writer import rewrite
-from remit_server.runtime.places import config_folder
+from remit_server.runtime.own_files.own_file_writer import rewrite
+from remit_server.runtime.own_files.places import config_folder
 from remit_server.runtime.settings import engine_options
 
 

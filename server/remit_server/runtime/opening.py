@@ -26,17 +26,17 @@ from remit_server.models.choose import choose_provider, is_on_this_machine
 from remit_server.models.ports import ModelProvider
 from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.shared import SharedModels
-from remit_server.runtime.audit_service import ServerRecord, audit_rules, open_log
+from remit_server.runtime.audit.audit_service import ServerRecord, audit_rules, open_log
 from remit_server.runtime.chosen_models import ChosenModels
-from remit_server.runtime.external_tools import ExternalTools
-from remit_server.runtime.folder_record import INSTRUCTIONS, as_it_holds, brought, left_out, record_workspace
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import open_log_file
+from remit_server.runtime.own_files.external_tools import ExternalTools
+from remit_server.runtime.own_files.folder_record import INSTRUCTIONS, as_it_holds, brought, left_out, record_workspace
+from remit_server.runtime.own_files.skill_folders import SkillFolders, person_folders, policy_reads
 from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.skill_folders import SkillFolders, person_folders, policy_reads
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.scheduled import Scheduled, Slots
 from remit_server.sandbox.server_identity import clear_all_leftovers

@@ -22,8 +22,8 @@ from remit_server.contract import (
 from remit_server.harness.approval.proposed_texts import ProposedText
 from remit_server.harness.ports import Asker, Emit
 from remit_server.models.answers import OnText
-from remit_server.runtime.external_tools import ExternalTools
-from remit_server.runtime.taken_up import TakenUp
+from remit_server.runtime.own_files.external_tools import ExternalTools
+from remit_server.runtime.turns.taken_up import TakenUp
 from remit_server.sessions.folder import SessionFolder
 
 

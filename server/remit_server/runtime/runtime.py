@@ -40,19 +40,19 @@ from remit_server.models.answers import OnText
 from remit_server.models.ports import LocalEngine, ModelProvider
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.completing import Completer, generate
-from remit_server.runtime.external_tools import ExternalTools
 from remit_server.runtime.live_settings import LiveSettings
-from remit_server.runtime.open_sessions import OpenSessions
-from remit_server.runtime.outcome import (
+from remit_server.runtime.own_files.external_tools import ExternalTools
+from remit_server.runtime.policy.live_policy import LivePolicy
+from remit_server.runtime.ports import Notice
+from remit_server.runtime.settings import Settings
+from remit_server.runtime.turns.open_sessions import OpenSessions
+from remit_server.runtime.turns.outcome import (
     another_workspace,
     reused_id_error,
     wrong_workspace,
 )
-from remit_server.runtime.policy.live_policy import LivePolicy
-from remit_server.runtime.ports import Notice
-from remit_server.runtime.settings import Settings
-from remit_server.runtime.taken_up import TakenUp
-from remit_server.runtime.turn_runner import TurnRunner
+from remit_server.runtime.turns.taken_up import TakenUp
+from remit_server.runtime.turns.turn_runner import TurnRunner
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
 from remit_server.tools.background.seen import ProcessSeen
@@ -282,7 +282,7 @@ class Runtime:
 
     async def verify_audit(self) -> tuple[bool, str]:
         """Verify the audit log of this workspace: its chain and its checkpoints."""
-        from remit_server.runtime.audit_service import verify_workspace
+        from remit_server.runtime.audit.audit_service import verify_workspace
 
         self._runner.flush_audit()
         return await asyncio.to_thread(verify_workspace, self._settings)

@@ -17,8 +17,8 @@ from remit_server.errors import SetupError
 from remit_server.models.local.options import EngineOptions
 from remit_server.runtime.config.form import KEYS, ConfigForm, Section, variable_of
 from remit_server.runtime.config.layers import Key, resolve
-from remit_server.runtime.folder_record import read_trust
-from remit_server.runtime.places import config_folder, data_folder, workspace_state
+from remit_server.runtime.own_files.folder_record import read_trust
+from remit_server.runtime.own_files.places import config_folder, data_folder, workspace_state
 from remit_server.sandbox.scheduled import AtOnce
 
 PROJECT_POLICY = Path(".remit") / "policy.yaml"

@@ -10,7 +10,7 @@ import pytest
 from bench_runtime import Bench, call, intent
 
 from remit_server.contract import TextInput
-from remit_server.runtime.attachments import instruction_paths
+from remit_server.runtime.turns.attachments import instruction_paths
 
 HIDES = """\
 capabilities:

@@ -19,7 +19,7 @@ from remit_server.harness.ports import NobodyToAsk
 from remit_server.harness.turn import HandedOver, SessionMemory, Turn
 from remit_server.models.ports import ToolSpec
 from remit_server.models.profile import PROFILES, Profile
-from remit_server.runtime.told_call import Now, call_json, find_call, tell_call
+from remit_server.runtime.audit.told_call import Now, call_json, find_call, tell_call
 from remit_server.sessions.replay import replay
 from remit_server.sessions.session_file import read_session
 from remit_server.tools.table import TOOLS

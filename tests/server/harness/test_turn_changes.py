@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from remit_server.contract import FileOutcome
 from remit_server.harness.turn_changes import TurnChanges
-from remit_server.runtime.ended_calls import changed_files, changed_in_all
+from remit_server.runtime.turns.ended_calls import changed_files, changed_in_all
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import FileImage, digest_of
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath

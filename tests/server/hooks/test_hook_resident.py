@@ -25,7 +25,7 @@ from remit_server.cli.commands.hook import AGENT_NAMES
 from remit_server.hooks.agents import AGENTS as AGENT_ROWS
 from remit_server.hooks.client import AGENTS, pack, receive, socket_place, stamp
 from remit_server.peers import unix_peer
-from remit_server.runtime.places import state_folder
+from remit_server.runtime.own_files.places import state_folder
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ def test_HOK_07_the_client_knows_every_agent() -> None:
 def test_HOK_07_the_client_imports_next_to_nothing_and_knows_the_state_folder(tmp_path: Path) -> None:
     given = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     for more in ({}, {"XDG_STATE_HOME": "/x/state"}, {"REMIT_STATE_DIR": "/y"}):
-        code = "import os;from remit_server.runtime.places import state_folder as s;print(s(os.environ))"
+        code = "import os;from remit_server.runtime.own_files.places import state_folder as s;print(s(os.environ))"
         own = subprocess.run([sys.executable, "-c", code], env=given | more, capture_output=True, text=True, check=True)
         assert socket_place(given | more)[0] == f"{own.stdout.strip()}/hooks"
     code = "import sys, remit_server.start, remit_server.hooks.client; print(*sys.modules)"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from remit_server.runtime.folder_record import read_trust, write_trust
+from remit_server.runtime.own_files.folder_record import read_trust, write_trust
 from remit_server.transports.lsp.client_requests.folder_requests import NO, YES
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]

@@ -9,7 +9,7 @@ import pytest
 from messages import SAYS
 from random_model import kept_model
 
-from remit_server.runtime.places import workspace_key
+from remit_server.runtime.own_files.places import workspace_key
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 

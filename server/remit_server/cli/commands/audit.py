@@ -22,7 +22,7 @@ from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import HERE, Subcommand, Subcommands, add_candidate_arguments, whole_number
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
-from remit_server.runtime.audit_service import (
+from remit_server.runtime.audit.audit_service import (
     DECISIONS,
     checkpoint_file,
     export,
@@ -33,9 +33,9 @@ from remit_server.runtime.audit_service import (
     send_checkpoint,
     verify_log,
 )
+from remit_server.runtime.audit.told_call import call_json, find_call, judge_now, tell_call
 from remit_server.runtime.policy.policies import candidate
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.told_call import call_json, find_call, judge_now, tell_call
 
 SHOWN = ("number", "time", "kind", "session_id", "tool_name", "intent", "policy_decision", "policy_rule_name")
 HEADS = ("number", "time", "record", "session", "tool", "intent", "decision", "rule")

@@ -62,7 +62,7 @@ def _workspace(arguments: argparse.Namespace, found: Sequence[Found]) -> Workspa
 
 def _own_folders(environment: Mapping[str, str]) -> Mapping[str, Path]:
     """Returns Remit's folders outside the container, which else would lose policy, audit log and sessions."""
-    from remit_server.runtime.places import config_folder, data_folder, state_folder
+    from remit_server.runtime.own_files.places import config_folder, data_folder, state_folder
 
     found = {
         "REMIT_CONFIG_DIR": config_folder(environment),

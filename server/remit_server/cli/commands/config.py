@@ -18,8 +18,8 @@ from remit_server.cli.usage import Subcommand, Subcommands
 from remit_server.errors import SetupError, os_reason
 from remit_server.runtime.config.form import KEYS, SECTIONS, variable_of, written
 from remit_server.runtime.config.layers import NAMES, places, read_file, resolve
-from remit_server.runtime.folder_record import brought, left_out, read_trust, write_trust
-from remit_server.runtime.places import config_folder
+from remit_server.runtime.own_files.folder_record import brought, left_out, read_trust, write_trust
+from remit_server.runtime.own_files.places import config_folder
 from remit_server.runtime.settings import existing_folder
 
 

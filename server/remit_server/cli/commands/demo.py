@@ -22,7 +22,7 @@ from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import WrongUsage
 from remit_server.contract import AgentEvent, ApprovalRequired, ErrorCode, ErrorPayload
 from remit_server.errors import RemitError, SetupError, os_reason
-from remit_server.runtime.places import state_folder
+from remit_server.runtime.own_files.places import state_folder
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.ports import Isolation
 from remit_server.transports.lsp.editor import OWN_SERVER, ClientBuffer, Editor, ResponseError

@@ -20,10 +20,10 @@ from remit_server.cli.usage import add_common_arguments
 from remit_server.errors import RemitError
 from remit_server.machine import free_disk, free_memory
 from remit_server.models.check import check_model
-from remit_server.runtime.audit_service import last_vouched, verify_workspace
-from remit_server.runtime.outcome import MIB, shortage
+from remit_server.runtime.audit.audit_service import last_vouched, verify_workspace
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.turns.outcome import MIB, shortage
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.sandbox.probe import broken_of, probe
 from remit_server.transports.lsp.editor import OWN_SERVER, Editor, ResponseError

@@ -24,8 +24,15 @@ from remit_server.cli.usage import Subcommand, WrongUsage
 from remit_server.errors import SetupError, os_reason
 from remit_server.hooks.json_places import read_places
 from remit_server.json_bounds import has_too_many_values
-from remit_server.runtime.mcp_servers import Change, changes, keep_server, list_tools, looked_at, remove_server
-from remit_server.runtime.places import config_folder
+from remit_server.runtime.own_files.mcp_servers import (
+    Change,
+    changes,
+    keep_server,
+    list_tools,
+    looked_at,
+    remove_server,
+)
+from remit_server.runtime.own_files.places import config_folder
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.tools.mcp.rows import rows_of

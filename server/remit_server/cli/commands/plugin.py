@@ -16,8 +16,8 @@ from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage
 from remit_server.errors import SetupError, ToolError, addressed_to_person, os_reason
 from remit_server.harness.calls import OWN, tags_of
-from remit_server.runtime.places import config_folder
-from remit_server.runtime.plugins import Found, Plugins, install, keep, remove
+from remit_server.runtime.own_files.places import config_folder
+from remit_server.runtime.own_files.plugins import Found, Plugins, install, keep, remove
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
 from remit_server.tools.external.find_tools import FIND_TOOLS

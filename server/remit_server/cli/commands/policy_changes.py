@@ -25,7 +25,7 @@ from remit_server.cli.usage import Subcommand, add_candidate_arguments, whole_nu
 from remit_server.contract import ErrorCode
 from remit_server.counted import counted
 from remit_server.errors import SetupError
-from remit_server.runtime.audit_service import ServerRecord, open_log
+from remit_server.runtime.audit.audit_service import ServerRecord, open_log
 from remit_server.runtime.policy.past_calls import about, deciding_rules, read_past_calls, replay_payload
 from remit_server.runtime.policy.policies import candidate, load_in_force
 from remit_server.runtime.policy.policy_update import Entry, Target, apply, judge, propose, target_file

@@ -8,10 +8,10 @@ from remit_governance.visible import visible, visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands
-from remit_server.runtime.folder_record import SKILLS, brought, left_out
+from remit_server.runtime.own_files.folder_record import SKILLS, brought, left_out
+from remit_server.runtime.own_files.skill_folders import FoundSkills, SkillFolders, person_folders, policy_reads
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.skill_folders import FoundSkills, SkillFolders, person_folders, policy_reads
 from remit_server.tools.skills.skill_file import SKILL_FILE, SKILL_OF, Skill
 from remit_server.workspace.paths.workspace_path import Workspace
 

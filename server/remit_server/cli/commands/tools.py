@@ -10,8 +10,8 @@ from remit_governance.visible import visible_again
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands
-from remit_server.runtime.external_tools import TOOLS_FILE, TOOLS_FOLDER, ExternalTools
-from remit_server.runtime.places import config_folder
+from remit_server.runtime.own_files.external_tools import TOOLS_FILE, TOOLS_FOLDER, ExternalTools
+from remit_server.runtime.own_files.places import config_folder
 from remit_server.runtime.settings import Settings
 from remit_server.sandbox.choose import choose_sandbox
 from remit_server.tools.external.declared import Declared

@@ -24,8 +24,8 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
 from remit_server.own_files import read_at_most
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, project_may, value_of, variable_of
-from remit_server.runtime.folder_record import read_trust
-from remit_server.runtime.places import config_folder
+from remit_server.runtime.own_files.folder_record import read_trust
+from remit_server.runtime.own_files.places import config_folder
 
 MAX_BYTES = 1 << 20
 

@@ -13,7 +13,7 @@ from remit_governance.errors import ExtensionError, PolicyError, Problem
 from remit_governance.policy.decision.extension import ExtensionRule, Facts, read_rule
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost
-from remit_server.runtime.plugins import Found, look_at, places
+from remit_server.runtime.own_files.plugins import Found, look_at, places
 from remit_server.tools.plugins.record import FOLDER, RECORD, Life, read_record
 
 _NO_ALLOW = "a rule of a plugin can deny, ask and pass; it cannot allow"

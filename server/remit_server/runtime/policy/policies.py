@@ -35,7 +35,7 @@ from remit_governance.work_items import WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost
-from remit_server.runtime.folder_record import read_trust, workspace_identity
+from remit_server.runtime.own_files.folder_record import read_trust, workspace_identity
 from remit_server.runtime.policy.plugin_rules import RuleHosts, brings_rules, load_plugin_rules
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.paths.workspace_path import Workspace
@@ -122,7 +122,7 @@ def _require_skills(items: WorkItems, settings: Settings) -> None:
     if not any(item.skills for item in items.values()):
         return
     # Imported only here, because it imports what runs a turn, which a look at policy or audit does without (CLI-19).
-    from remit_server.runtime.skill_folders import SkillFolders, person_folders
+    from remit_server.runtime.own_files.skill_folders import SkillFolders, person_folders
 
     with Workspace(settings.workspace) as workspace:
         folders = SkillFolders(person_folders(settings.person_policy.parent), workspace, trusts=lambda: True)

@@ -12,7 +12,7 @@ from remit_server.errors import RemitError, SetupError
 from remit_server.runtime.opening import Shared, open_runtime
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.settings import Settings, existing_folder
-from remit_server.runtime.turn_streams import TurnStreams
+from remit_server.runtime.turns.turn_streams import TurnStreams
 from remit_server.sessions.folder import SessionFolder
 from remit_server.workspace.ports import Documents
 

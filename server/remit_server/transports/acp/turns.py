@@ -30,8 +30,8 @@ from remit_server.contract import (
 )
 from remit_server.harness.approval.proposed_texts import ProposedText
 from remit_server.harness.ports import StreamAsker
-from remit_server.runtime.streamed_client import NOBODY_LEFT
-from remit_server.runtime.turn_streams import TurnStream
+from remit_server.runtime.turns.streamed_client import NOBODY_LEFT
+from remit_server.runtime.turns.turn_streams import TurnStream
 from remit_server.transports.acp.sdk import AcpClient
 from remit_server.transports.acp.sessions import AcpSession
 from remit_server.transports.acp.updates import TurnUpdates, Update, diff_of, in_text, kind_of, message_id, said

@@ -31,13 +31,13 @@ from remit_server.harness.ports import NobodyToAsk, StreamAsker
 from remit_server.json_bounds import has_too_many_values
 from remit_server.local_http.guard import Refusal, answer_refusal
 from remit_server.local_http.serving import MOST_BYTES
-from remit_server.runtime.agent_sessions import agent_sessions
-from remit_server.runtime.audit_service import DECISIONS, list_calls
+from remit_server.runtime.audit.agent_sessions import agent_sessions
+from remit_server.runtime.audit.audit_service import DECISIONS, list_calls
+from remit_server.runtime.audit.told_call import call_json, find_call, judge_now, tell_call
 from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.streamed_client import StreamedClient
-from remit_server.runtime.told_call import call_json, find_call, judge_now, tell_call
-from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.runtime.turns.streamed_client import StreamedClient
+from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 from remit_server.transports.http.openapi import AUDIT_QUERY, openapi
 
 _SCRIPTS = ("page", "common", "questions", "chat", "audit", "agents")

@@ -29,8 +29,8 @@ from remit_server.contract import (
     ToolResultEvent,
 )
 from remit_server.harness.ports import Asker, NobodyToAsk
-from remit_server.runtime.ended_calls import changed_files, duration, remarks
 from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.turns.ended_calls import changed_files, duration, remarks
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
 from remit_server.transports.lsp.client_requests.progress import choose_token, progress_line, work_done

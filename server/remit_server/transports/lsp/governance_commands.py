@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.replay import LAST
-from remit_server.runtime.audit_service import list_calls
+from remit_server.runtime.audit.audit_service import list_calls
 from remit_server.runtime.policy.past_calls import CALLS, count_rules, preview, replay_payload
 from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.buffers.own_files import call_in_thread, kind_of

@@ -78,8 +78,8 @@ def _make_folder(connection: Connection, root: Path, named: Path) -> WorkspaceFo
 
 async def watch_own_files(connection: Connection, folder: WorkspaceFolder) -> None:
     """Watches the files of a folder's policy and configuration until it is cancelled or the folder is closed."""
-    await asyncio.to_thread(importlib.import_module, "remit_server.runtime.own_file_watcher")
-    from remit_server.runtime.own_file_watcher import own_file_changes
+    await asyncio.to_thread(importlib.import_module, "remit_server.runtime.own_files.own_file_watcher")
+    from remit_server.runtime.own_files.own_file_watcher import own_file_changes
 
     settings = settings_here(folder.root)
     if settings is None:

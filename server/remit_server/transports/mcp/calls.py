@@ -35,7 +35,7 @@ from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker, CannotAsk, NobodyToAsk
 from remit_server.runtime.ports import AgentRuntime
-from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 from remit_server.tools.spec import Arguments
 from remit_server.transports.mcp.clients import McpClient
 from remit_server.transports.mcp.exchange import HOW_TO_ALLOW, Form, FormAsker, McpExchange, make_form

@@ -22,9 +22,9 @@ from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.calls import tags_of
-from remit_server.runtime.audit_service import list_calls
+from remit_server.runtime.audit.audit_service import list_calls
+from remit_server.runtime.audit.told_call import call_json, find_call, judge_now
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.told_call import call_json, find_call, judge_now
 from remit_server.tools.spec import Arguments
 from remit_server.transports.mcp.clients import McpClient
 

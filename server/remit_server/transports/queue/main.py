@@ -7,10 +7,10 @@ import signal
 from collections.abc import Callable
 
 from remit_server.errors import SetupError
-from remit_server.runtime.folder_record import workspace_identity
 from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.own_files.folder_record import workspace_identity
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.streamed_client import Approving
+from remit_server.runtime.turns.streamed_client import Approving
 from remit_server.transports.queue.broker import Address, Tell, connected
 from remit_server.transports.queue.names import Names
 from remit_server.transports.queue.worker import Worker, WorkerOptions

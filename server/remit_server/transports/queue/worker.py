@@ -35,9 +35,9 @@ from remit_server.contract.streamed import ClientMessage, ServerMessage
 from remit_server.errors import RemitError
 from remit_server.json_bounds import has_too_many_values
 from remit_server.runtime.ports import AgentRuntime
-from remit_server.runtime.streamed_client import Approving, StreamAnswers, read_message
-from remit_server.runtime.taken_up import TakenUp, hold_turn
-from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.runtime.turns.streamed_client import Approving, StreamAnswers, read_message
+from remit_server.runtime.turns.taken_up import TakenUp, hold_turn
+from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 from remit_server.transports.queue.broker import CALL_S, Broker
 from remit_server.transports.queue.names import ERROR, INBOX, PLACE, REQUEST, TurnKey, digest_of
 from remit_server.transports.queue.turn_log import Forgotten, Lost, Told, TurnWriter, find_message, read_told

@@ -12,8 +12,8 @@ from remit_server.contract.streamed import ServerMessage
 from remit_server.line_streams import LONGEST_LINE, LineReader, LineWriter
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.streamed_client import Approving, StreamedClient
-from remit_server.runtime.turn_streams import TurnStreams
+from remit_server.runtime.turns.streamed_client import Approving, StreamedClient
+from remit_server.runtime.turns.turn_streams import TurnStreams
 from remit_server.workspace.ports import NoDocuments
 
 _END_S = 10.0

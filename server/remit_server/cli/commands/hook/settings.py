@@ -17,7 +17,7 @@ from remit_server.cli.usage import Subcommand
 from remit_server.errors import SetupError
 from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.settings_file import SettingsFile, settings_place
-from remit_server.runtime.own_file_writer import rewrite
+from remit_server.runtime.own_files.own_file_writer import rewrite
 
 UNTRUSTED = (
     "Codex runs no hook before you trust it, and says nothing: start `codex` in a terminal, and trust the new hooks"

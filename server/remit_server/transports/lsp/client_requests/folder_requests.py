@@ -46,7 +46,7 @@ async def settle_trust(connection: Connection, root: Path) -> None:
     Until it is answered, the files in question are not used.
     """
     from remit_server.errors import SetupError
-    from remit_server.runtime.folder_record import arrived, brought, read_trust, write_trust
+    from remit_server.runtime.own_files.folder_record import arrived, brought, read_trust, write_trust
 
     there = await asyncio.to_thread(brought, root)
     if not there or await asyncio.to_thread(read_trust, root) is not None:
@@ -102,7 +102,7 @@ def _read(given: Json, root: Path) -> tuple[Mapping[tuple[str, str], Any], tuple
     from remit_server.errors import SetupError
     from remit_server.runtime.config.editor import read_editor
     from remit_server.runtime.config.layers import resolve
-    from remit_server.runtime.folder_record import read_trust
+    from remit_server.runtime.own_files.folder_record import read_trust
 
     if not given:  # some editors send an empty list or false for an empty object
         return {}, ()

@@ -83,8 +83,8 @@ def _tell_end(connection: Connection, approval_id: str) -> str:
 
 async def _tell_call(connection: Connection, document: CallDocument) -> str:
     """Returns the audit log's account of a call. Raises RemitError if there is no such call or no such folder."""
+    from remit_server.runtime.audit.told_call import find_call, judge_now, tell_call
     from remit_server.runtime.settings import Settings
-    from remit_server.runtime.told_call import find_call, judge_now, tell_call
 
     settings = Settings.of_places(connection.folders.named(document.folder).root)
 

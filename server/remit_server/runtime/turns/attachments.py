@@ -26,7 +26,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
 from remit_server.harness.turn import Turn
-from remit_server.runtime.folder_record import INSTRUCTIONS, left_out
+from remit_server.runtime.own_files.folder_record import INSTRUCTIONS, left_out
 from remit_server.tools.code.get_diagnostics import GET_DIAGNOSTICS
 from remit_server.tools.code.get_symbols import GET_SYMBOLS
 from remit_server.tools.files.read_file import READ_FILE

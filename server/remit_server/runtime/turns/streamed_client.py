@@ -31,7 +31,7 @@ from remit_server.errors import RemitError
 from remit_server.harness.ports import AskingStyle
 from remit_server.json_bounds import has_too_many_values
 from remit_server.runtime.ports import AgentRuntime
-from remit_server.runtime.turn_streams import TurnStream, TurnStreams
+from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 
 log = logging.getLogger(__name__)
 

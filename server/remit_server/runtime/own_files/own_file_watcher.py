@@ -16,7 +16,7 @@ from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] trio
 
 from remit_server.own_files import Stamp, stamp_of
 from remit_server.runtime.config.layers import places
-from remit_server.runtime.folder_record import trust_file
+from remit_server.runtime.own_files.folder_record import trust_file
 from remit_server.runtime.settings import Settings
 
 log = logging.getLogger(__name__)

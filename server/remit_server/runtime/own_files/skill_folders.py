@@ -13,7 +13,7 @@ from remit_governance.values import Action, Verdict
 from remit_server.errors import RemitError, os_reason
 from remit_server.harness.calls import tags_of
 from remit_server.own_files import entries_of, stamp_of
-from remit_server.runtime.folder_record import SKILLS
+from remit_server.runtime.own_files.folder_record import SKILLS
 from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.skills.skill_file import (
     MAX_BYTES,

@@ -11,7 +11,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from remit_server.errors import SetupError, os_reason
-from remit_server.runtime.own_file_writer import rewrite
+from remit_server.runtime.own_files.own_file_writer import rewrite
 from remit_server.sandbox.ports import Sandbox
 from remit_server.tools.mcp.calls import ask_spec, read_answer, said_by
 from remit_server.tools.mcp.inside_mcp import digest_of

@@ -16,7 +16,7 @@ from remit_governance.errors import AuditError
 from remit_governance.visible import visible_again
 from remit_server.contract import AgentSession, ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.audit_service import moment
+from remit_server.runtime.audit.audit_service import moment
 
 LOOKED_BACK = 5_000
 """How many of the last records are looked at."""

@@ -21,7 +21,7 @@ from remit_governance.values import Decision
 from remit_governance.visible import visible_again
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.audit_service import record_json
+from remit_server.runtime.audit.audit_service import record_json
 from remit_server.runtime.policy.past_calls import about, deciding_rules
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings

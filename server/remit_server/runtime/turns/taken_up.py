@@ -20,8 +20,8 @@ from remit_governance.audit.record import READING, AuditKind
 from remit_governance.errors import AuditError
 from remit_server.contract import ErrorCode, RunRequest, TurnEnded
 from remit_server.errors import RemitError
-from remit_server.runtime.outcome import Outcome
 from remit_server.runtime.settings import Settings
+from remit_server.runtime.turns.outcome import Outcome
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.session_file import SessionError, read_session
 

@@ -17,7 +17,7 @@ from remit_server.contract import AgentEvent, ApprovalRequired, ApprovalResolved
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker
 from remit_server.runtime.ports import AgentRuntime
-from remit_server.runtime.taken_up import TakenUp
+from remit_server.runtime.turns.taken_up import TakenUp
 
 KEPT_TURNS = 32
 """Ended turns whose events are kept."""

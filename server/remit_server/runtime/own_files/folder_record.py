@@ -20,8 +20,8 @@ from remit_governance.permissions.permissions import WorkspaceIdentity
 from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
-from remit_server.runtime.own_file_writer import rewrite
-from remit_server.runtime.places import folder_identity, workspace_state
+from remit_server.runtime.own_files.own_file_writer import rewrite
+from remit_server.runtime.own_files.places import folder_identity, workspace_state
 
 _TRUST, _IDENTITY = "trust.json", "workspace.json"
 INSTRUCTIONS = "AGENTS.md"

@@ -16,8 +16,8 @@ from pathlib import Path
 from remit_governance.intents import ALIASES, SELECT_INTENT
 from remit_server.errors import RemitError, SetupError
 from remit_server.own_files import entries_of, stamp_of
-from remit_server.runtime.plugins import Plugins
-from remit_server.runtime.skill_folders import FoundSkills, SkillFolders, summed_up
+from remit_server.runtime.own_files.plugins import Plugins
+from remit_server.runtime.own_files.skill_folders import FoundSkills, SkillFolders, summed_up
 from remit_server.sandbox.ports import CommandSpec, Sandbox
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.external.declared import (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from remit_server.errors import SetupError, os_reason
 from remit_server.own_files import entries_of, stamp_of
-from remit_server.runtime.own_file_writer import rewrite
+from remit_server.runtime.own_files.own_file_writer import rewrite
 from remit_server.tools.plugins.manifest import NAME, Files, Manifest, manifest_of, read_files, unusable
 from remit_server.tools.plugins.record import (
     FILES,

@@ -39,15 +39,15 @@ from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.moves import begin_message, tighten_mode
 from remit_server.harness.workflow.take_up import take_session_up
 from remit_server.models.ports import Declined, UserMessage
-from remit_server.runtime.attachments import Attached, Reader
 from remit_server.runtime.chosen_models import ChosenModels
-from remit_server.runtime.folder_record import as_it_holds
 from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.log_file import enter_turn
-from remit_server.runtime.open_sessions import OpenSessions, Session, model_config
-from remit_server.runtime.outcome import Outcome, cancelled_error, internal, judge_turn, shortage, time_out_error
+from remit_server.runtime.own_files.folder_record import as_it_holds
 from remit_server.runtime.settings import Settings
-from remit_server.runtime.taken_up import TakenUp, find_end
+from remit_server.runtime.turns.attachments import Attached, Reader
+from remit_server.runtime.turns.open_sessions import OpenSessions, Session, model_config
+from remit_server.runtime.turns.outcome import Outcome, cancelled_error, internal, judge_turn, shortage, time_out_error
+from remit_server.runtime.turns.taken_up import TakenUp, find_end
 from remit_server.sessions.folder import SessionFolder
 from remit_server.telemetry.live import Telemetry
 from remit_server.workspace.history import taken_back_by

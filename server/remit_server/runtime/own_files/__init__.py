@@ -1,0 +1,1 @@
+"""What is the person's own: where it is kept, which folders count, their skills, plugins, servers and tools."""
