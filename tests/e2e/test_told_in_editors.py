@@ -226,5 +226,9 @@ def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
         "a turn that is not whole": whole
         is not bool(re.search(r"denied|not done|exit code|stopped|declined|failed|cannot", told, re.IGNORECASE)),
         "nothing was changed": ("no file changed" in told) is (words.says_nothing and whole and not turn.changed),
-        "every call's outcome": all(call["summary"].splitlines()[0][:20] in text for call in calls),
+        # A row may tell a no in its own words, which "a no is told" looks for.
+        "every call's outcome": all(
+            call["summary"].splitlines()[0][:20] in text or (call["error"] or {}).get("code") == "approval_denied"
+            for call in calls
+        ),
     }
