@@ -8,7 +8,7 @@ import { editorContext, openWorkspaceFile } from '../editor/workspace';
 import { showProblem } from '../editor/status';
 import { problemOf, REMEDIES } from '../problem';
 import type { Conversation } from './conversation';
-import { NO_DRAFT, type Draft } from './attached';
+import { keepDraft } from './draft';
 import { openLink } from './link';
 import { parseMessage, type FromWebview, type ServerView, type ToWebview } from './messages';
 import { attachDropped, pickAttachment, pickMode, pickModel, type ListedModel } from './pickers';
@@ -135,26 +135,6 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
     },
     visible: () => current?.visible ?? false,
     dispose: () => samples.dispose(),
-  };
-}
-
-const DRAFT = 'draft';
-/** How long after a change the draft is saved. */
-const WRITTEN_MS = 300;
-
-/** Keeps the unsent message: at once for a reload of the webview, and soon after each change also for a reload of the window. */
-function keepDraft(memory: vscode.Memento) {
-  let draft = memory.get<Draft>(DRAFT, NO_DRAFT);
-  let timer: NodeJS.Timeout | null = null;
-  return {
-    get: (): Draft => draft,
-    keep: (next: Draft): void => {
-      draft = next;
-      timer ??= setTimeout(() => {
-        timer = null;
-        void memory.update(DRAFT, draft);
-      }, WRITTEN_MS);
-    },
   };
 }
 

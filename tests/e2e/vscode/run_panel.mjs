@@ -171,7 +171,7 @@ async function forked({ page, chat, look, input, ended }) {
 
 /** After a reload of the window, the chat is as it was, with the message that was not sent yet. */
 async function reloaded({ page, chat, shot, input, ended }) {
-  await page.waitForTimeout(3_000); // a draft takes a moment to be stored
+  await page.waitForTimeout(1_000); // the window stores a draft a moment after it was typed
   await page.reload({ waitUntil: 'domcontentloaded' });
   await input.waitFor({ timeout: 60_000 });
   await ended(2);

@@ -150,7 +150,13 @@ async function pick(page, key, typed, row) {
       if (await box.isVisible()) await page.keyboard.press('Escape');
     }
   }
-  await page.keyboard.press('Enter');
+  // The box ignores an Enter that comes while its rows still change. An accepted row closes the box, or the box asks the next question.
+  const accepted = async () => !(await box.isVisible()) || (await box.inputValue({ timeout: 1_000 }).catch(() => '')) !== typed;
+  for (let left = 20; left > 0; left -= 1) {
+    await page.keyboard.press('Enter');
+    if (await until(`${row} is accepted`, 500, accepted).then(() => true, () => false)) return;
+  }
+  throw new Error(`the box does not accept ${row}`);
 }
 
 /** The processes that were started with `value` in their environment and `word` in their command line. */
