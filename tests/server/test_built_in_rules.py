@@ -71,6 +71,7 @@ from remit_server.models.built_in.routes import (
     Route,
     Routed,
     Tail,
+    ValueOf,
 )
 from remit_server.models.built_in.routing import route, wishes_in
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
@@ -95,6 +96,20 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("search for 8085", "search_files", {"pattern": "8085", "context_lines": 0}),
     ("what is RATE set to", "search_files", {"pattern": "RATE", "context_lines": 0}),
     ("make stock", "run_command", {"command": "make stock"}),
+    ("can you do a make clean for me", "run_command", {"command": "make clean"}),
+    ("find the TODO and FIXME comments", "search_files", {"pattern": "TODO|FIXME", "context_lines": 0}),
+    (
+        "which make targets are there",
+        "search_files",
+        {"pattern": r"^[A-Za-z][\w./-]*\s*:(?:[^=]|$)", "path": "Makefile", "context_lines": 0},
+    ),
+    ("shw me teh readme", "read_file", {"path": "README.md"}),
+    ("mostra o ficheiro notes.txt", "read_file", {"path": "notes.txt"}),
+    (
+        "remplace localhost par 127.0.0.1 dans config.json",
+        "edit_file",
+        {"path": "config.json", "old_text": "localhost", "new_text": "127.0.0.1", "replace_all": True},
+    ),
     ("run the lint target", "run_command", {"command": "make lint"}),
     (
         "there's a typo in the readme, recieve should be receive",
@@ -308,6 +323,17 @@ def test_MOD_23_a_line_that_is_named_is_read_and_changed(sentence: str, path: st
 
 
 ENDS = [
+    ("which log level is set?", ValueOf(("log", "level"))),
+    ("what's the tax rate in config.json", ValueOf(("tax", "rate"), "config.json")),
+    ("which port does the server use?", ValueOf(("port",))),
+    ("how many workers are there", ValueOf(("workers",))),
+    ("welcher Port ist eingestellt?", ValueOf(("port",))),
+    ("quel est le port", ValueOf(("port",))),
+    ("cuál es el puerto", ValueOf(("puerto",))),
+    ("qual è la porta", ValueOf(("porta",))),
+    ("what is the purpose of this", None),
+    ("what is a monad", None),
+    ("what's the difference between a and b", None),
     ("how many lines has notes.txt?", Tail("notes.txt", 0)),
     ("how many lines are in src/cart.py", Tail("src/cart.py", 0)),
     ("count the lines of notes.txt", Tail("notes.txt", 0)),
@@ -783,6 +809,25 @@ WISHES_OF = {
     "lösche README.md, danach starte die Tests": ("lösche README.md", "starte die Tests"),
     "show notes.txt, then remove line 2 of notes.txt": ("show notes.txt", "remove line 2 of notes.txt"),
     "list the files and run the tests": ("list the files", "run the tests"),
+    "run the tests after you change RATE to 2 in src/tax.py": ("change RATE to 2 in src/tax.py", "run the tests"),
+    "after deleting notes.txt, run the tests": ("delete notes.txt", "run the tests"),
+    "delete notes.txt and commit": ("delete notes.txt", "commit with the message “Delete notes.txt”"),
+    "rinomina notes.txt in a.txt e fai un commit": (
+        "rinomina notes.txt in a.txt",
+        "commit with the message “Rinomina notes.txt in a.txt”",
+    ),
+    'please add "a" to notes.txt, run the tests and commit everything': (
+        'please add "a" to notes.txt',
+        "run the tests",
+        'commit everything with the message “Add "a" to notes.txt”',
+    ),
+    "show src/cart.py and src/tax.py": ("show src/cart.py", "show src/tax.py"),
+    "set RATE to 2 in src/cart.py and src/tax.py and commit it": (
+        "set RATE to 2 in src/cart.py",
+        "set RATE to 2 in src/tax.py",
+        "commit with the message “Set RATE to 2 in src/cart.py and src/tax.py”",
+    ),
+    'replace "a" with "b" between src/cart.py and src/tax.py': (),
     'replace "a" with "b" in notes.txt; delete src/tax.py': ('replace "a" with "b" in notes.txt', "delete src/tax.py"),
     "rename total to amount in src/cart.py and then run pytest": (
         "rename total to amount in src/cart.py",
@@ -1395,6 +1440,9 @@ DONE = [
     ("look up the definition of the function curry()", "completed", "It is defined in tools.py, line 3."),
     ("where is curry defined?", "completed", "It is defined in tools.py, line 3."),
     ("where is RATE defined?", "completed", "It is defined in a_table.py, line 1."),
+    ("what is the default rate?", "completed", "a_table.py:1: RATE = 2"),
+    ("what are the rows in a_table.py", "completed", "a_table.py, line 2:\nROWS = dict(\n    curry=[1],\n)"),
+    ("which log level is set?", "declined", QUESTION),
     ("where is size defined?", "completed", "It is defined in tools.py, line 4."),
     ("what is the diff between RATE and curry?", "declined", f"{QUESTION} `RATE` is defined in a_table.py, line 1."),
     ("explain the function curry", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
@@ -1435,7 +1483,7 @@ async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str,
     [
         ("delete the file", "asks"),
         ("add a docstring to curry in tools.py", "asks"),
-        ("delete notes.txt and commit", "asks"),
+        ("show notes.txt and commit", "asks"),
         ("make a branch called x", "declined"),
         ("write me a game", "declined"),
     ],

@@ -222,6 +222,22 @@ def definitions(result: str) -> list[Place]:
     return [place for place in found if BY_KEYWORD.match(place.text)] or found
 
 
+_SETTINGS = re.compile(r"\.(?:json|ya?ml|toml|ini|cfg|conf|env|properties)$|(?:^|/)\.env[\w.]*$")
+_NO_SETTING = re.compile(r"^\s*(?:#|//|\*)|==|!=")
+_CONSTANT = re.compile(r"(?:export |const |static |final |public )*[A-Z][A-Z0-9_]*\b(?:\s*:[^=]*)?\s*=")
+
+
+def settings_found(result: str, *, anywhere: bool) -> list[Place]:
+    """Returns the settings that a search found: in files of settings, and constants in code; every line if the person
+    named the file."""
+    return [
+        each
+        for each in _places(result)
+        if not _NO_SETTING.search(each.text)
+        and (anywhere or _SETTINGS.search(each.path) or (_CONSTANT.match(each.text) and not _PROSE.search(each.path)))
+    ]
+
+
 def _found(route: Routed, result: str) -> str:
     if str(route.arguments["pattern"]).startswith(DEFINED.split("NAME")[0]):
         return _definition(definitions(result), result)

@@ -68,6 +68,15 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueOf:
+    """The value of a setting, which is searched for by all its words first, then by the last one; in one file if `path`
+    is given."""
+
+    words: tuple[str, ...]
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Tail:
     """The last `count` lines of a file; or, if `count` is 0, how many lines the file has."""
 
@@ -75,7 +84,7 @@ class Tail:
     count: int
 
 
-Route = Routed | Edited | Define | Tail | Missing | Help | None
+Route = Routed | Edited | Define | ValueOf | Tail | Missing | Help | None
 FILE = "Which file? Name it in the sentence, as in: show notes.txt"
 NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
 NEW_TEXT = 'With which text? As in: replace "old" with "new" in README.md'

@@ -32,6 +32,7 @@ from remit_server.models.built_in.answers import (
     definitions,
     files_found,
     has_failed,
+    settings_found,
     taken_in_part,
     total_lines,
 )
@@ -40,7 +41,7 @@ from remit_server.models.built_in.edits.kinds import NoPlace
 from remit_server.models.built_in.edits.line_edits import lines_of, plan_edit
 from remit_server.models.built_in.language.sentences import WHERE, read_sentence, without_courtesy
 from remit_server.models.built_in.language.words import IDENTIFIER, names_file
-from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail
+from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail, ValueOf
 from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
 from remit_server.models.built_in.rules.looking import definition_of
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
@@ -144,6 +145,8 @@ def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | 
     look = definition_of(name)
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending(decline(said, files))
+    if dict(turn.call.arguments) != dict(look.arguments):  # a rule searched for something else and found nothing
+        return Ending(decline(said, files))
     place = answer(look, turn.result)
     if place.text == NOT_FOUND and subject_of(said) is not None:
         return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said, files).removeprefix('I stopped: ')}")
@@ -189,6 +192,8 @@ def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) ->
             came = _edit_line(found, turn, offered)
         case Define():
             came = _show(found, turn, offered)
+        case ValueOf():
+            came = _tell_value(found, turn, offered)
         case Tail():
             came = _show_end(found, turn, offered)
         case Routed():
@@ -249,6 +254,41 @@ def _show(shown: Define, turn: Turn, offered: Offered) -> Routed | Ending | None
         return Ending(bounded(answer_shown(place, turn.result)), done=True)
     lines: dict[str, JsonValue] = {"offset": place.line, "limit": MOST_SHOWN_LINES}
     return Routed(Intent.ANALYZE, "read_file", {"path": place.path, **lines})
+
+
+MOST_VALUES = 6
+
+
+def _tell_value(asked: ValueOf, turn: Turn, offered: Offered) -> Routed | Ending | None:
+    """Returns the next search for the lines that set a value, or the answer: those lines, or the one block that a line
+    begins. None if no line sets it, or so many do that none of them is the one."""
+    names = list(dict.fromkeys(("[-_. ]?".join(asked.words), asked.words[-1])))
+    searches = [_values_of(name, asked.path) for name in names]
+    if turn.call is None:
+        return searches[0] if _is_offered(searches[0], offered) else None
+    if turn.refused:
+        return answer(searches[0], turn.result)
+    looked = [tried for tried in turn.tried if tried.call.name == "search_files"]
+    found = settings_found(looked[-1].result, anywhere=asked.path is not None)
+    if turn.call.name == "read_file":
+        return Ending(bounded(answer_shown(found[0], turn.result)), done=True)
+    if not found and len(looked) < len(searches):
+        return searches[len(looked)]
+    if len(found) == 1 and found[0].text.endswith(_OPENS):
+        lines: dict[str, JsonValue] = {"offset": found[0].line, "limit": MOST_SHOWN_LINES}
+        return Routed(Intent.ANALYZE, "read_file", {"path": found[0].path, **lines})
+    told = "\n".join(f"{each.path}:{each.line}: {each.text}" for each in found)
+    return Ending(bounded(told), done=True) if 0 < len(found) <= MOST_VALUES else None
+
+
+_OPENS = ("[", "{", "(", ":")
+"""The ends of a line that begins a block of values."""
+
+
+def _values_of(name: str, path: str | None) -> Routed:
+    pattern = rf"(?i)(?:\b|_){name}[\"']?\s*[:=]"
+    where: dict[str, JsonValue] = {} if path is None else {"path": path}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0, **where})
 
 
 def _show_end(shown: Tail, turn: Turn, offered: Offered) -> Routed | Ending | None:

@@ -26,6 +26,7 @@ _PARTS: Mapping[str, str] = {
     **dict.fromkeys(("old", "new", "text", "anchor", "literal"), _TERM),
     "name": rf"{_QUOTE}|[A-Za-z_][\w.-]*",
     "named": r"[A-Za-z_]\w*",
+    "words": r"[^\W\d][\w-]*(?: [^\W\d][\w-]*){0,3}?",
     "value": rf"{_QUOTE}|{_WORD}",
     "word": rf"{_QUOTE}|{_WORD}",
     "odd": rf"{_QUOTE}|[^\s{FILE_MARK}]*[\d._:/-][^\s{FILE_MARK}]*",

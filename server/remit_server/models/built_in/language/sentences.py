@@ -303,6 +303,8 @@ def _meant(word: str) -> str:
     lower = word.lower()
     if lower in _SLIPS or lower in filling() or len(lower) < _FEWEST:
         return _SLIPS.get(lower, word)
+    if any(saying(idea).fullmatch(lower) for idea in WISHES):  # a verb of another language may differ in one letter
+        return word
     for verb in _VERBS:
         if lower[:-1] == verb:  # another form of the verb
             return word

@@ -71,6 +71,7 @@ from remit_server.models.built_in.rules.phrased_looks import (
     count_lines,
     list_folder,
     list_symbols,
+    list_targets,
     look_up,
     make_target,
     run_test_file,
@@ -85,6 +86,7 @@ from remit_server.models.built_in.rules.phrased_looks import (
     show_log,
     show_name,
     show_readme,
+    value_asked,
 )
 
 _LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
@@ -313,6 +315,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "commit": commit,
     "message_missing": _found(Missing(MESSAGE)),
     "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
+    "targets": list_targets,
     "target": make_target,
     "marks": search_marks,
     "tests_of": search_tests,
@@ -369,6 +372,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "defined": look_up,
     "look_for_something": _found(Missing(TEXT)),
     "value_of": lambda said, parts: search(said, parts) if len(said.files) == 1 or is_name(parts["name"]) else None,
+    "value_asked": value_asked,
     "search": search,
     "show_name": show_name,
 }

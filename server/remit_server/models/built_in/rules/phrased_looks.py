@@ -11,7 +11,7 @@ from remit_governance.values import Intent
 from remit_server.models.built_in.language.phrases import LAST, Parts
 from remit_server.models.built_in.language.sentences import WISHES, Sentence
 from remit_server.models.built_in.language.words import IDENTIFIER, filling, says
-from remit_server.models.built_in.routes import FILE, Define, Missing, Route, Routed, Tail
+from remit_server.models.built_in.routes import FILE, Define, Missing, Route, Routed, Tail, ValueOf
 from remit_server.models.built_in.rules.looking import MEANS_VERB, definition_of
 
 MOST_OF_README = 40
@@ -37,6 +37,33 @@ def search(said: Sentence, parts: Parts) -> Route:
             return None
         where = {"path": below}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(text), "context_lines": 0, **where})
+
+
+_NO_SETTING = re.compile(
+    r"purpose|meaning|difference|point|idea|way|problem|errors?|bugs?|reason|output|result|status|weather|date|today|"
+    r"diff|code|functions?|class(?:es)?|methods?|lines?|changes?|matter|issue|cause|best|worst|right|wrong|use|"
+    r"an?|eine?|une?|una|uno|of|in|for|between|with|about|to|and|or|if|that|this|you|your|it|on|at|by|from|as|not|no|"
+    r"von|für|mit|und|oder|auf|zwischen|de|du|des|entre|pour|avec|et|ou|con|per|para|por|tra|fra|che|que|qui|dass",
+    re.IGNORECASE,
+)
+"""Words that name no setting, or that join the words of a question which is about more than one."""
+
+
+def value_asked(said: Sentence, parts: Parts) -> Route:
+    """Tells the value of a setting that is named by plain words: "which log level is set?"."""
+    words = parts["words"].lower().split()
+    if len(said.files) > 1 or said.quoted or any(map(_NO_SETTING.fullmatch, words)):
+        return None
+    named = [word for word in words if word not in filling()] or words[-1:]
+    return ValueOf(tuple(named), said.files[0] if said.files else None)
+
+
+def list_targets(said: Sentence, _: Parts) -> Route:
+    """Lists the targets of the Makefile."""
+    if not said.has_makefile:
+        return None
+    where: dict[str, JsonValue] = {"path": "Makefile", "context_lines": 0}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": r"^[A-Za-z][\w./-]*\s*:(?:[^=]|$)", **where})
 
 
 def look_up(_: Sentence, parts: Parts) -> Route:
@@ -132,7 +159,8 @@ def show_name(said: Sentence, parts: Parts) -> Route:
 def search_marks(said: Sentence, parts: Parts) -> Route:
     """Searches for comments such as TODO."""
     where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
-    return Routed(Intent.ANALYZE, "search_files", {"pattern": parts["mark"].upper(), "context_lines": 0, **where})
+    marks = [mark.upper() for mark in (parts["mark"], parts.get("other")) if mark is not None]
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": "|".join(marks), "context_lines": 0, **where})
 
 
 def search_tests(_: Sentence, parts: Parts) -> Route:
