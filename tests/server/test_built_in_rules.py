@@ -46,6 +46,7 @@ from remit_server.models.built_in.edits.line_edits import (
     Document,
     Insert,
     LineEdit,
+    ListEntry,
     Pin,
     Remove,
     RemoveEntry,
@@ -63,6 +64,7 @@ from remit_server.models.built_in.routes import (
     MESSAGE,
     NEW_NAME,
     NEW_TEXT,
+    OWN_GIT,
     PLACE,
     Define,
     Edited,
@@ -104,6 +106,18 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
         {"pattern": r"^[A-Za-z][\w./-]*\s*:(?:[^=]|$)", "path": "Makefile", "context_lines": 0},
     ),
     ("shw me teh readme", "read_file", {"path": "README.md"}),
+    ("git commit -am 'a darker red'", "git_commit", {"message": "a darker red"}),
+    ("executa o alvo board do Makefile", "run_command", {"command": "make board"}),
+    ("please run just the one test called test_tax", "run_tests", {"filter": "test_tax"}),
+    ("make a copy of notes.txt named old.txt", "run_command", {"command": "cp notes.txt old.txt"}),
+    ("Who made the last commit?", "run_command", {"command": "git show --stat HEAD"}),
+    ("dimmi su quale branch sono", "git_status", {}),
+    ("move notes.txt into a new folder called docs", "move_file", {"path": "notes.txt", "new_path": "docs/notes.txt"}),
+    (
+        'in README.md, replace the word "crossing" with "sailing" wherever it appears',
+        "edit_file",
+        {"path": "README.md", "old_text": "crossing", "new_text": "sailing", "replace_all": True, "whole_word": True},
+    ),
     ("mostra o ficheiro notes.txt", "read_file", {"path": "notes.txt"}),
     (
         "remplace localhost par 127.0.0.1 dans config.json",
@@ -344,6 +358,19 @@ ENDS = [
     ("what's the last line of notes.txt", Tail("notes.txt", 1)),
     ("show me the last 3 lines of notes.txt", Tail("notes.txt", 3)),
     ("zeig mir die letzten 3 Zeilen von notes.txt", Tail("notes.txt", 3)),
+    ("Can I see the last three lines of notes.txt?", Tail("notes.txt", 3)),
+    ("linecount of notes.txt?", Tail("notes.txt", 0)),
+    ("what does total() return", Define("total")),
+    ("let me see the function `total`", Define("total")),
+    ("config.json: debug -> true", Edited("config.json", SetValue("debug", "true"))),
+    ("change the mail port in config.json from 25 to 587", Edited("config.json", SetValue("mail port", "587"), True)),
+    ("set the wind limit to 42 knots", Missing(FILE, "wind limit", guessed=True)),
+    ("add de to the list of languages in config.json", Edited("config.json", ListEntry("languages", "de", True), True)),
+    ("take fr off the languages list in config.json", Edited("config.json", ListEntry("languages", "fr", False), True)),
+    ("uncomment total in src/cart.py", Edited("src/cart.py", Commented("total", out=False))),
+    ("stash my changes", Missing(OWN_GIT.format(command="git stash"))),
+    ("tag this commit as v1.2", Missing(OWN_GIT.format(command="git tag v1.2"))),
+    ("Ajoute s'il te plaît la ligne b à la fin de notes.txt", Edited("notes.txt", Insert("b", AtLine(0)))),
     ("how many lines of notes.txt are about tax?", None),
     ("how many lines should a function have?", None),
     ("add logging to config.json", None),
@@ -822,6 +849,14 @@ WISHES_OF = {
         'commit everything with the message “Add "a" to notes.txt”',
     ),
     "show src/cart.py and src/tax.py": ("show src/cart.py", "show src/tax.py"),
+    'add the bullet "- b" right below "- a" in README.md and print the whole file': (
+        'add the bullet "- b" right below "- a" in README.md',
+        "show README.md",
+    ),
+    "how many lines does the readme have and who wrote the last commit": (
+        "how many lines does the readme have",
+        "who wrote the last commit",
+    ),
     "set RATE to 2 in src/cart.py and src/tax.py and commit it": (
         "set RATE to 2 in src/cart.py",
         "set RATE to 2 in src/tax.py",
@@ -919,6 +954,45 @@ def test_MOD_23_a_line_is_commented_out_and_back(path: str, line: str, after: st
 def test_MOD_23_the_only_line_of_a_block_is_not_commented_out() -> None:
     with pytest.raises(NoPlace):
         plan_edit("a.py", Commented(2, out=True), ["if a:", "    b()"])
+
+
+LANGUAGES = [
+    (
+        "a.yaml",
+        ["languages:", "  - en", "  - fr", "rows: 8"],
+        "de",
+        ["languages:", "  - en", "  - fr", "  - de", "rows: 8"],
+    ),
+    ("a.yaml", ["languages:", "- en"], "de", ["languages:", "- en", "- de"]),
+    ("a.yaml", ["languages: [en, fr]  # spoken"], "de", ["languages: [en, fr, de]  # spoken"]),
+    ("a.yaml", ["languages: []"], "de", ["languages: [de]"]),
+    ("a.toml", ['languages = ["en", "fr"]', "rows = 8"], "de", ['languages = ["en", "fr", "de"]', "rows = 8"]),
+    ("a.toml", ["languages = [", "    'en',", "]"], "de", ["languages = [", "    'en',", "    'de',", "]"]),
+    (
+        "a.json",
+        ["{", '  "languages": [', '    "en"', "  ]", "}"],
+        "de",
+        ["{", '  "languages": [', '    "en",', '    "de"', "  ]", "}"],
+    ),
+    ("a.json", ['{"a": {"languages": ["en"]}}'], "de", None),
+    ("a.yaml", ["languages:", "  - en"], "en", None),
+    ("a.yaml", ["a:", "  languages: [en]", "b:", "  languages: [en]"], "de", None),
+    ("a.yaml", ["languages: en"], "de", None),
+]
+
+
+@rows("path, lines, entry, after", LANGUAGES)
+def test_MOD_23_an_entry_joins_its_list_and_leaves_it_and_nothing_else_changes(
+    path: str, lines: list[str], entry: str, after: list[str] | None
+) -> None:
+    if after is None:
+        with pytest.raises(NoPlace):
+            plan_edit(path, ListEntry("languages", entry, added=True), lines)
+        return
+    made = edited("\n".join([*lines, ""]), plan_edit(path, ListEntry("languages", entry, added=True), lines))
+    assert made.split("\n")[:-1] == after
+    back = edited(made, plan_edit(path, ListEntry("languages", entry, added=False), after))
+    assert back.split("\n")[:-1] == lines
 
 
 @rows(

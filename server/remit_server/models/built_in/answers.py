@@ -20,6 +20,7 @@ from remit_server.models.built_in.edits.line_edits import (
     Document,
     Insert,
     LineEdit,
+    ListEntry,
     Pin,
     Remove,
     RemoveEntry,
@@ -37,6 +38,7 @@ DELETED = "Deleted the line."
 DELETED_FILE = "Deleted {path}."
 DELETED_LINES = "Deleted the lines."
 ADDED = "Added it."
+TAKEN_OUT = "Took it out."
 INSERTED = "Inserted the line."
 REWRITTEN = "Replaced the line."
 IMPORTED = "Added the import."
@@ -159,12 +161,14 @@ def _said_of(edit: LineEdit) -> str:
             said = IMPORTED
         case Insert():
             said = INSERTED
-        case AddSetting() | Comment() | Document():
+        case AddSetting() | Comment() | Document() | ListEntry(added=True):
             said = ADDED
         case Remove(last=last):
             said = DELETED if last is None else DELETED_LINES
         case RemoveEntry():
             said = DELETED
+        case ListEntry():
+            said = TAKEN_OUT
         case Rewrite():
             said = REWRITTEN
         case Commented():

@@ -94,5 +94,6 @@ PLACE = 'Where? As in: add the line "{text}" at the end of {file}, or: after lin
 VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
 DOCSTRING = 'What shall the docstring say? As in: add the docstring "Adds two numbers." to add in sums.py'
 MESSAGE = 'With which message? As in: commit everything with the message "Name the totals"'
+OWN_GIT = "Commands that I run cannot write `.git`. In your own terminal: {command}"
 BRANCH = "Commands that I run cannot write `.git`, so I make no branches. In your own terminal: git switch -c {name}"
 COMMAND = "Which command? As in: run `make test`"

@@ -14,7 +14,14 @@ from functools import lru_cache
 from remit_governance.values import Intent
 from remit_server.models.built_in.edits.line_edits import SetValue
 from remit_server.models.built_in.language.meant import says_it, with_subject
-from remit_server.models.built_in.language.sentences import WISHES, Sentence, is_name, read_sentence, without_courtesy
+from remit_server.models.built_in.language.sentences import (
+    WISHES,
+    Sentence,
+    is_name,
+    read_sentence,
+    without_courtesy,
+    without_paths,
+)
 from remit_server.models.built_in.language.wished import is_wished, wishes_twice
 from remit_server.models.built_in.language.words import says, with_file_spelled
 from remit_server.models.built_in.routes import MESSAGE, Define, Edited, Missing, Route, Routed, Tail, ValueOf
@@ -147,8 +154,10 @@ def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
             whole: tuple[str, ...] = ()
         case found if _is_look(found) or _runs_tests(found):  # rules may find these beside another wish
             whole = (text,)
-        case _:
-            return (text,)
+        case found:
+            parts = _parted(text.strip(), files, MOST_WISHES)
+            ignored = 1 < len(parts) <= MOST_WISHES and route(parts[0], files) == found
+            return _with_messages(parts, files) if ignored else (text,)
     wishes = _in_two_files(text, files) or _parted(text.strip(), files, MOST_WISHES)
     return _with_messages(wishes, files) if 0 < len(wishes) <= MOST_WISHES else whole
 
@@ -260,6 +269,8 @@ def _is_look(found: Route) -> bool:
     match found:
         case Define() | ValueOf() | Tail():
             return True
+        case Routed(tool="run_command", arguments=arguments):
+            return str(arguments.get("command")).startswith(("git log ", "git show "))
         case Routed(tool=tool):
             return tool in _LOOKS
         case _:
@@ -280,7 +291,8 @@ def _with_file_of(rest: str, first: str, files: AbstractSet[str]) -> str:
 
 
 _SHOW_IT = re.compile(
-    r"(?:please )?(?:show|open|print|display|read|cat)(?: me)? (?:it|that|this|(?:the|this|that) (?:file|result))"
+    r"(?:please )?(?:show|open|print|display|read|cat)(?: me)? (?:it|that|this|"
+    r"(?:the|this|that) (?:whole |entire |full )?(?:file|result))"
     r"(?: again| then| to me| please)*|zeige? (?:mir )?(?:sie|es|die datei)|montre(?:-le|-la|(?:-moi)? le fichier)|"
     r"mu[ée]stra(?:lo|me(?:lo)?|me el archivo)|mostra(?:lo|mi(?:lo)?|mi il file)",
     re.IGNORECASE,
@@ -332,7 +344,7 @@ def _lacks_file(text: str, files: AbstractSet[str]) -> bool:
 
 
 _COMMITS_IT = re.compile(
-    r"(?:git )?commit (?:it|this|that)(?:$| (?:as|with)\b(?!.*\b(?:it|this|that)\b))", re.IGNORECASE
+    r"(?:git )?commit (?:it|this|that)(?: all)?(?:$| (?:as|with)\b(?!.*\b(?:it|this|that)\b))", re.IGNORECASE
 )
 
 
@@ -354,6 +366,10 @@ def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
             return files
 
 
+SPOKEN = 4
+"""With so many words beside its files, a text that a rule takes is a wish, whatever its verb."""
+
+
 def _is_wish(text: str, files: AbstractSet[str]) -> bool:
     """Returns whether a rule takes a text as a wish, or asks for a part of it. The text needs a verb, because a file
     alone belongs to the wish before it ("delete a.py and b.py")."""
@@ -361,8 +377,13 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
         case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
             return True
         case Routed() | Tail() | ValueOf() | Missing():
-            bare = read_sentence(text, files).bare
-            return any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking")) or "commit" in bare
+            said = read_sentence(text, files)
+            bare, spoken = said.bare, re.findall(r"[^\W\d_]{2,}", without_paths(said))
+            return (
+                len(spoken) >= SPOKEN
+                or any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking"))
+                or "commit" in bare
+            )
         case _:
             return False
 

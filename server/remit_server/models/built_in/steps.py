@@ -286,7 +286,7 @@ _OPENS = ("[", "{", "(", ":")
 
 
 def _values_of(name: str, path: str | None) -> Routed:
-    pattern = rf"(?i)(?:\b|_){name}[\"']?\s*[:=]"
+    pattern = rf"(?i)(?:\b|_){name}(?:[_-]\w+)?[\"']?\s*[:=]"
     where: dict[str, JsonValue] = {} if path is None else {"path": path}
     return Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0, **where})
 
@@ -316,7 +316,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
     word = re.fullmatch(IDENTIFIER, missing.sought) is not None
     pattern = rf"\b{missing.sought}\b" if word else re.escape(missing.sought)
     if missing.guessed:  # the words may be one name in the file
-        pattern = rf"(?i)\b{'[_-]?'.join(map(re.escape, missing.sought.split()))}\b"
+        pattern = rf"(?i)(?:\b|_){'[_-]?'.join(map(re.escape, missing.sought.split()))}(?:\b|_)"
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending.asking(missing.question)

@@ -76,9 +76,19 @@ def _as_spelled(kind: Kind, lines: Sequence[str], name: str) -> str:
         name = rest
     alike = {word for line in lines for word in re.findall(r"[A-Za-z_][\w-]*", line) if _plain(word) == _plain(name)}
     spelled = [word for word in alike if any(True for _ in _settings(kind, lines, word))]
+    spelled = spelled or _begun_by(kind, lines, name)
     # A line that begins with the very name may set it in a way that is not understood here.
     itself = re.compile(rf"\s*[\"']?{re.escape(name)}(?![\w-])")
     return spelled[0] if len(spelled) == 1 and not any(map(itself.match, lines)) else name
+
+
+def _begun_by(kind: Kind, lines: Sequence[str], name: str) -> list[str]:
+    """Returns the names that begin with all words of a name of several words: `wind_limit_knots` for "wind limit"."""
+    if " " not in name:
+        return []
+    begins = re.compile(rf"{'[_-]'.join(map(re.escape, name.split()))}[_-]\w+", re.IGNORECASE)
+    words = {word for line in lines for word in re.findall(r"[A-Za-z_][\w-]*", line) if begins.fullmatch(word)}
+    return [word for word in words if any(True for _ in _settings(kind, lines, word))]
 
 
 def _plain(name: str) -> str:

@@ -39,6 +39,7 @@ _PARTS: Mapping[str, str] = {
     "bottom": r"last|bottom|final|letzten|derni[èe]res|[úu]ltimas|ultime|最後|末尾",
     "file": FILE_MARK,
     "path": r"[\w./-]+",
+    "list": r"[A-Za-z_][\w-]*",
     "folder": r"[\w./-]+",
     "branch": r"[\w./-]+",
 }
@@ -95,16 +96,20 @@ class Parts:
         return found or LAST
 
     @property
+    def many(self) -> int | None:
+        """The number of lines that are asked for, as a numeral or a word; None if the word is no number."""
+        word = (self.texts.get("number") or self.texts["count"]).lower()
+        named = next((at for at, words in enumerate(_COUNTS, 2) if re.fullmatch(words, word)), None)
+        return int(word) if word.isdecimal() else named
+
+    @property
     def lines(self) -> tuple[int, int] | None:
         """The numbers of the first and the last line that are named; negative numbers count from the end. None if a
         word is no number, or if a pair of lines that are not adjacent is named."""
         if (number := self.texts.get("number")) is not None:
             first, last = int(number), int(self.texts["last"])
             return None if "pair" in self.texts and last != first + 1 else (first, last)
-        word = self.texts["count"].lower()
-        named = next((at for at, words in enumerate(_COUNTS, 2) if re.fullmatch(words, word)), None)
-        count = int(word) if word.isdecimal() else named
-        if not count:
+        if not (count := self.many):
             return None
         return (1, count) if "top" in self.texts else (-count, LAST)
 

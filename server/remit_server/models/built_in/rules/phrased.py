@@ -60,6 +60,7 @@ from remit_server.models.built_in.rules.phrased_lines import (
     insert_beside,
     insert_by_line,
     insert_import,
+    list_entry,
     pin,
     remove_entry,
     remove_line,
@@ -68,7 +69,9 @@ from remit_server.models.built_in.rules.phrased_lines import (
 )
 from remit_server.models.built_in.rules.phrased_looks import (
     commit,
+    copy_file,
     count_lines,
+    git_writes,
     list_folder,
     list_symbols,
     list_targets,
@@ -137,7 +140,7 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
 def _is_value(said: Sentence, parts: Parts, value: str) -> bool:
     """Returns whether a word is a value. A return type behind an arrow is not, and a plain word is one only in a
     sentence that sets a value in a file that holds no code."""
-    if not may_be_name(value) and re.search(r"->|→|=>", said.short):
+    if not may_be_name(value) and not _is_config(said) and re.search(r"->|→|=>", said.short):
         return False
     if "value" in parts.quoted or not re.fullmatch(IDENTIFIER, value) or _LITERAL.fullmatch(value):
         return True
@@ -314,6 +317,8 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "symbols": list_symbols,
     "commit": commit,
     "message_missing": _found(Missing(MESSAGE)),
+    "copy": copy_file,
+    "git_writes": git_writes,
     "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
     "targets": list_targets,
     "target": make_target,
@@ -351,6 +356,8 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "add_setting": add_setting,
     "insert_end": insert_at(0),
     "insert_top": insert_at(1),
+    "add_entry": list_entry(added=True),
+    "drop_entry": list_entry(added=False),
     "append_to": append_to,
     "append_line": append_line,
     "append_text": append_text,

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.models.built_in.language.phrases import LAST, Parts
 from remit_server.models.built_in.language.sentences import WISHES, Sentence
-from remit_server.models.built_in.language.words import IDENTIFIER, filling, says
-from remit_server.models.built_in.routes import FILE, Define, Missing, Route, Routed, Tail, ValueOf
+from remit_server.models.built_in.language.words import IDENTIFIER, filling, names_new_file, says
+from remit_server.models.built_in.routes import FILE, OWN_GIT, Define, Missing, Route, Routed, Tail, ValueOf
 from remit_server.models.built_in.rules.looking import MEANS_VERB, definition_of
 
 MOST_OF_README = 40
@@ -91,14 +91,14 @@ def show_log(said: Sentence, _: Parts) -> Route:
 
 def show_first(said: Sentence, parts: Parts) -> Route:
     """Shows the first lines of a file."""
-    if len(said.files) != 1 or not (most := int(parts["number"])):
+    if len(said.files) != 1 or not (most := parts.many):
         return None
     return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], "offset": 1, "limit": most})
 
 
 def show_last(said: Sentence, parts: Parts) -> Route:
     """Shows the last lines of a file."""
-    return Tail(said.files[0], int(parts["number"])) if len(said.files) == 1 and int(parts["number"]) else None
+    return Tail(said.files[0], most) if len(said.files) == 1 and (most := parts.many) else None
 
 
 def count_lines(said: Sentence, _: Parts) -> Route:
@@ -151,7 +151,7 @@ def show_name(said: Sentence, parts: Parts) -> Route:
     """Takes a name in code, unless the word has a meaning of its own in a sentence."""
     name = parts["name"]
     plain = name.lower() in filling() or any(says(idea, name) for idea in (*WISHES, "files", "tests", "status", "diff"))
-    if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted:
+    if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted not in {(), (name,)}:
         return None
     return Define(name, said.files[0] if len(said.files) == 1 else None)
 
@@ -186,6 +186,26 @@ def make_target(said: Sentence, parts: Parts) -> Route:
     if is_verb or target in filling() or not re.fullmatch(r"[a-z][\w-]*", target) or not said.has_makefile:
         return None
     return Routed(Intent.EXECUTE, "run_command", {"command": f"make {target}"})
+
+
+def copy_file(said: Sentence, parts: Parts) -> Route:
+    """Copies a file to a path where there is none."""
+    path = parts["path"]
+    if len(said.files) != 1 or not names_new_file(path) or path in said.files or path.endswith("/"):
+        return None
+    return Routed(Intent.EXECUTE, "run_command", {"command": shlex.join(("cp", said.files[0], path))})
+
+
+def git_writes(said: Sentence, parts: Parts) -> Route:
+    """Gives the git command that the person has to run, because no command may write `.git`."""
+    if (given := parts.get("given")) is not None:
+        return Missing(OWN_GIT.format(command=f"git {given}"))
+    if parts.get("restore") is not None:
+        return Missing(OWN_GIT.format(command=f"git restore {said.files[0]}")) if len(said.files) == 1 else None
+    if (tag := parts.get("tag")) is not None:
+        return Missing(OWN_GIT.format(command=f"git tag {tag}"))
+    word = next(name for name in ("stash", "push", "pull") if parts.get(name) is not None)
+    return Missing(OWN_GIT.format(command=f"git {word}"))
 
 
 _NO_MESSAGE = re.compile(r"(?:and|but|except|failed|fails|as|with|without|then)\b|.*\bmessage$", re.IGNORECASE)
