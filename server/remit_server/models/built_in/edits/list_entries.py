@@ -46,7 +46,8 @@ def without_entry(path: str, lines: Sequence[str], name: str, entry: str) -> tup
     left = [each for each in held if each != entry]
     for at, changed in _shorter(lines, name, entry):
         above = [*lines[: at - 1]]
-        if changed is None and at < len(lines) and re.match(r"\s*\]", lines[at]):  # no comma stays before the closing bracket
+        if changed is None and at < len(lines) and re.match(r"\s*\]", lines[at]):
+            # No comma stays before the closing bracket.
             above[-1] = above[-1].rstrip().removesuffix(",")
         after = (*above, *([] if changed is None else [changed]), *lines[at:])
         if _is_same_but(path, lines, after, name, lambda now: [str(each) for each in now] == left):
