@@ -14,7 +14,7 @@ from remit_server.cli.main import DONE
 from remit_server.cli.usage import add_common_arguments
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.hooks.kept_sessions import KeptSessions
+from remit_server.hooks.records.kept_sessions import KeptSessions
 from remit_server.runtime.audit.audit_service import brief_log
 from remit_server.runtime.settings import Settings
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from remit_server.cli.usage import HERE
 from remit_server.errors import RemitError, SetupError
-from remit_server.hooks.agents import AGENTS
-from remit_server.hooks.answers import Reply, reply_to_failure
 from remit_server.hooks.door import Door, Opener, opened_once, remit_program
-from remit_server.hooks.events import MOST_BYTES
-from remit_server.hooks.time_limit import LIMIT_S, time_limit
+from remit_server.hooks.formats.agents import AGENTS
+from remit_server.hooks.formats.answers import Reply, reply_to_failure
+from remit_server.hooks.formats.events import MOST_BYTES
+from remit_server.hooks.resident.time_limit import LIMIT_S, time_limit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,9 +14,9 @@ from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand
 from remit_server.errors import RemitError, SetupError, os_reason
-from remit_server.hooks.agents import AGENTS
 from remit_server.hooks.door import Door, opened_once
-from remit_server.hooks.events import ToolCalled, parse_event
+from remit_server.hooks.formats.agents import AGENTS
+from remit_server.hooks.formats.events import ToolCalled, parse_event
 
 COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 

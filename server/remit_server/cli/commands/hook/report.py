@@ -12,7 +12,7 @@ from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DENIED, DONE
 from remit_server.cli.usage import Subcommand, WrongUsage, whole_number
 from remit_server.errors import SetupError, os_reason
-from remit_server.hooks.report import CALLS, Asked, most_asked
+from remit_server.hooks.records.report import CALLS, Asked, most_asked
 from remit_server.runtime.own_files.own_file_writer import rewrite
 from remit_server.runtime.settings import Settings
 

@@ -15,7 +15,7 @@ from remit_server.cli.console import diff_line, print_json, say
 from remit_server.cli.main import DENIED, DONE
 from remit_server.cli.usage import Subcommand
 from remit_server.errors import SetupError
-from remit_server.hooks.agents import AGENTS
+from remit_server.hooks.formats.agents import AGENTS
 from remit_server.hooks.settings_file import SettingsFile, settings_place
 from remit_server.runtime.own_files.own_file_writer import rewrite
 

@@ -22,7 +22,7 @@ from remit_governance.values import Action, Effect
 from remit_governance.visible import visible
 from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.harness.calls import tags_of
-from remit_server.hooks.tool_rows import BESIDE, ToolKind, ToolRow
+from remit_server.hooks.formats.tool_rows import BESIDE, ToolKind, ToolRow
 from remit_server.tools.edit.patch.parse import parse_diff
 from remit_server.workspace.paths.workspace_path import Workspace
 

@@ -8,8 +8,8 @@ from typing import Any, assert_never
 
 from remit_governance.visible import visible
 from remit_server.errors import RemitError
-from remit_server.hooks.agents import Agent, EventRow
-from remit_server.hooks.deciding import Ruling, Word
+from remit_server.hooks.formats.agents import Agent, EventRow
+from remit_server.hooks.judging.deciding import Ruling, Word
 
 MOST_REASON = 2_000
 

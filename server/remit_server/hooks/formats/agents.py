@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from remit_server.hooks.tool_rows import (
+from remit_server.hooks.formats.tool_rows import (
     CLAUDE_TOOLS,
     CODEX_TOOLS,
     COPILOT_TOOLS,

@@ -16,10 +16,10 @@ from remit_governance.values import Action, Decision, Effect
 from remit_server.errors import ToolError
 from remit_server.harness.commands.hidden_paths import DeniedReads, find_hidden_paths
 from remit_server.harness.judgement import Judgement, decide_actions, judge_outside_turn
-from remit_server.hooks.actions import EFFECTS, Place, actions_of
-from remit_server.hooks.events import ToolCalled
-from remit_server.hooks.exposed import Exposure
-from remit_server.hooks.tool_rows import ToolRow, ToolRows
+from remit_server.hooks.formats.events import ToolCalled
+from remit_server.hooks.formats.tool_rows import ToolRow, ToolRows
+from remit_server.hooks.judging.actions import EFFECTS, Place, actions_of
+from remit_server.hooks.judging.exposed import Exposure
 from remit_server.workspace.trees.known_folders import KnownFolders
 
 Word = Literal["allow", "ask", "deny"]

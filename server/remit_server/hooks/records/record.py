@@ -24,10 +24,10 @@ from remit_governance.values import Action, Decision
 from remit_governance.visible import visible
 from remit_server.errors import SetupError
 from remit_server.harness.record.audit_events import UNJUDGED, Worded, append, summarise, summarise_arguments
-from remit_server.hooks.agents import Agent
-from remit_server.hooks.answers import word_told
-from remit_server.hooks.deciding import Ruling
-from remit_server.hooks.events import Prompted, SessionMoved, ToolCalled, ToolEnded, Where
+from remit_server.hooks.formats.agents import Agent
+from remit_server.hooks.formats.answers import word_told
+from remit_server.hooks.formats.events import Prompted, SessionMoved, ToolCalled, ToolEnded, Where
+from remit_server.hooks.judging.deciding import Ruling
 
 MOST_FILE = 4 << 20
 """Size in bytes up to which the digest of a changed file is taken."""

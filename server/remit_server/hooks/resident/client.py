@@ -155,7 +155,7 @@ def _start() -> None:
     """Starts the resident process, for the next call."""
     import subprocess
 
-    command = [sys.executable, "-m", "remit_server.hooks.resident"]
+    command = [sys.executable, "-m", "remit_server.hooks.resident.resident"]
     nothing = subprocess.DEVNULL
     subprocess.Popen(
         command, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True, close_fds=True

@@ -15,8 +15,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, Type
 
 from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError
-from remit_server.hooks.agents import Agent, EventRow
-from remit_server.hooks.tool_rows import ToolRow
+from remit_server.hooks.formats.agents import Agent, EventRow
+from remit_server.hooks.formats.tool_rows import ToolRow
 from remit_server.json_bounds import has_too_many_values
 
 MOST_BYTES = 8 << 20
