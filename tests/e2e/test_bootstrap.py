@@ -24,7 +24,7 @@ from remit_server import bootstrap, peers, pulse
 from remit_server.bootstrap.container import Workspace, create_argv
 from remit_server.bootstrap.keep_up import LAST_LINES, MOST_RESTARTS, may_restart
 from remit_server.bootstrap.runtimes import INSTALL, RUNTIMES, describe_runtimes, find_runtimes
-from remit_server.cli.commands.bootstrap import START
+from remit_server.cli.commands.servers.bootstrap import START
 
 REMIT = [sys.executable, "-P", "-c", START]
 QUICK = (

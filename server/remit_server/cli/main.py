@@ -21,35 +21,43 @@ from typing import Any, NoReturn, Protocol
 
 from remit_governance.visible import visible_again
 from remit_server import __version__, streams
-from remit_server.cli.commands import (
-    acp,
-    ask,
+from remit_server.cli.commands.governance import (
     audit,
-    auth,
-    bootstrap,
     budget,
-    completion,
-    config,
-    demo,
-    doctor,
-    gateway,
     hook,
-    http,
     intent,
-    mcp,
+    policy,
+)
+from remit_server.cli.commands.models_and_tools import (
+    auth,
     model,
     plugin,
-    policy,
-    run_tool,
-    sandbox,
-    serve,
-    session,
     skill,
-    stdio,
-    submit,
     tools,
-    watch,
+)
+from remit_server.cli.commands.servers import (
+    acp,
+    bootstrap,
+    gateway,
+    http,
+    mcp,
+    serve,
+    stdio,
     worker,
+)
+from remit_server.cli.commands.setup import (
+    completion,
+    config,
+    doctor,
+    sandbox,
+)
+from remit_server.cli.commands.turns import (
+    ask,
+    demo,
+    run_tool,
+    session,
+    submit,
+    watch,
 )
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130

@@ -21,7 +21,7 @@ from command_line import Done
 from examples import rounds
 from hooked import Hooked, word_of
 
-from remit_server.cli.commands.hook import AGENT_NAMES
+from remit_server.cli.commands.governance.hook import AGENT_NAMES
 from remit_server.hooks.formats.agents import AGENTS as AGENT_ROWS
 from remit_server.hooks.resident.client import AGENTS, pack, receive, socket_place, stamp
 from remit_server.peers import unix_peer

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from remit_server.cli.commands.hook import answer
-from remit_server.cli.commands.hook.replayed import TEST
-from remit_server.cli.commands.hook.report import REPORT
-from remit_server.cli.commands.hook.settings import INSTALL, REMOVE, STATUS
+from remit_server.cli.commands.governance.hook import answer
+from remit_server.cli.commands.governance.hook.replayed import TEST
+from remit_server.cli.commands.governance.hook.report import REPORT
+from remit_server.cli.commands.governance.hook.settings import INSTALL, REMOVE, STATUS
 from remit_server.cli.usage import Subcommand, Subcommands
 
 COMMANDS: Mapping[str, Subcommand] = {

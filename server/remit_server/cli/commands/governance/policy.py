@@ -19,8 +19,8 @@ from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.load import load_policy
 from remit_governance.policy.rules import Policy
 from remit_governance.visible import visible_again
-from remit_server.cli.commands.policy_changes import REPLAY, UPDATE
-from remit_server.cli.commands.policy_files import CHECK, PROGRAMS, SHOW, TEST
+from remit_server.cli.commands.governance.policy_changes import REPLAY, UPDATE
+from remit_server.cli.commands.governance.policy_files import CHECK, PROGRAMS, SHOW, TEST
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage, json_object

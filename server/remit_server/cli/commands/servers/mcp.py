@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from remit_server.cli.commands.mcp_servers import SERVERS
+from remit_server.cli.commands.models_and_tools.mcp_servers import SERVERS
 from remit_server.cli.usage import HERE, Subcommands
 
 PORT = 8766

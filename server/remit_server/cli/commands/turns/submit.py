@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the turn's id once the broker has the request; with `--wait` the turn, too."""
-    from remit_server.cli.commands.ask import prompt
+    from remit_server.cli.commands.turns.ask import prompt
     from remit_server.cli.console import print_result
     from remit_server.cli.new_ids import new_turn
     from remit_server.cli.queue_following import follow_here

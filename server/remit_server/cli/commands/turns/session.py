@@ -11,7 +11,7 @@ from pathlib import Path
 
 from remit_governance.visible import visible, visible_again
 from remit_server.chat.figures import describe_statistics, report
-from remit_server.cli.commands import session_turns
+from remit_server.cli.commands.turns import session_turns
 from remit_server.cli.console import print_json, print_result, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session

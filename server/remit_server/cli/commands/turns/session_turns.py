@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from remit_governance.values import Intent
 from remit_server.cli.approval import can_ask, settle_trust
-from remit_server.cli.commands.ask import chat_here, choose_asker, run_request
-from remit_server.cli.commands.run_tool import Shown
+from remit_server.cli.commands.turns.ask import chat_here, choose_asker, run_request
+from remit_server.cli.commands.turns.run_tool import Shown
 from remit_server.cli.new_ids import new_turn
 from remit_server.cli.usage import WrongUsage
 from remit_server.contract import CallInput, RunRequest

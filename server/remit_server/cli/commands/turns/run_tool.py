@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from remit_governance.intents import INTENT_TOOLS
 from remit_governance.values import Intent
 from remit_governance.visible import visible_again
-from remit_server.cli.commands.ask import EXIT_CODES, choose_asker, run_request
+from remit_server.cli.commands.turns.ask import EXIT_CODES, choose_asker, run_request
 from remit_server.cli.console import say, sink
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.new_ids import new_session, new_turn

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from remit_server import __version__
-from remit_server.cli.commands.model import describe_report
+from remit_server.cli.commands.models_and_tools.model import describe_report
 from remit_server.cli.console import print_result, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import add_common_arguments

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from remit_governance.visible import visible
-from remit_server.cli.commands.hook.answer import event_door
+from remit_server.cli.commands.governance.hook.answer import event_door
 from remit_server.cli.console import print_json, say, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import Subcommand
