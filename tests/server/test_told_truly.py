@@ -23,7 +23,7 @@ from remit_server.cli.commands.turns.ask import EXIT_CODES
 from remit_server.cli.console import draw_event
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.runtime.audit.audit_service import query
-from remit_server.transports.lsp.command_turn import describe_ending
+from remit_server.transports.lsp.commands.command_turn import describe_ending
 
 pytestmark = pytest.mark.slow
 

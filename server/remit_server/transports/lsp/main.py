@@ -25,7 +25,7 @@ gc.enable()
 
 if TYPE_CHECKING:
     from remit_server.errors import SetupError
-    from remit_server.transports.lsp.folders import OpenRuntime
+    from remit_server.transports.lsp.connection.folders import OpenRuntime
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from lsprotocol import types as lsp
 from remit_server.models.finding import Choice, find_choices
 from remit_server.runtime.connecting import connect_model, describe_connected
 from remit_server.runtime.settings import Settings
-from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
-from remit_server.transports.lsp.open_folders import read_again
+from remit_server.transports.lsp.commands.command_params import read_asked, wrong_arguments
+from remit_server.transports.lsp.connection.open_folders import read_again
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 
 async def list_all(connection: Connection, params: lsp.ExecuteCommandParams) -> Json:

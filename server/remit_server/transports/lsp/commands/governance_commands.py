@@ -14,11 +14,11 @@ from remit_server.runtime.audit.audit_service import list_calls
 from remit_server.runtime.policy.past_calls import CALLS, count_rules, preview, replay_payload
 from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.buffers.own_files import call_in_thread, kind_of
-from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments
+from remit_server.transports.lsp.commands.command_params import Asked, read_asked, wrong_arguments
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 KEYS = "decision?, tool?, rule?, session?, limit?, "
 MOST = 5_000

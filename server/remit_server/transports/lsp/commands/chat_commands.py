@@ -13,13 +13,13 @@ from remit_server.chat.replies import Chat
 from remit_server.contract import ChatProposal, ChatReply
 from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.buffers.edits import units
-from remit_server.transports.lsp.command_params import Asked, read_asked
-from remit_server.transports.lsp.command_turn import run_turn, show
-from remit_server.transports.lsp.connection import new_session_id
+from remit_server.transports.lsp.commands.command_params import Asked, read_asked
+from remit_server.transports.lsp.commands.command_turn import run_turn, show
+from remit_server.transports.lsp.connection.connection import new_session_id
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 KEYS = "text, session_id?, "
 REMEMBERED = 100

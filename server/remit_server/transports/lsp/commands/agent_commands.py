@@ -17,7 +17,7 @@ from remit_server.contract import (
     TextInput,
 )
 from remit_server.transports.lsp.buffers.edits import split_lines
-from remit_server.transports.lsp.command_params import (
+from remit_server.transports.lsp.commands.command_params import (
     LINES_COUNT,
     About,
     Asked,
@@ -28,13 +28,13 @@ from remit_server.transports.lsp.command_params import (
     text_and,
     wrong_arguments,
 )
-from remit_server.transports.lsp.command_turn import run_turn, show
+from remit_server.transports.lsp.commands.command_turn import run_turn, show
+from remit_server.transports.lsp.commands.tasks import TASKS, describe_task, lines_of, problem_at
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.tasks import TASKS, describe_task, lines_of, problem_at
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
-    from remit_server.transports.lsp.folders import FolderDocument
+    from remit_server.transports.lsp.connection.connection import Connection
+    from remit_server.transports.lsp.connection.folders import FolderDocument
 
 
 EDIT_SHAPE = "[text, {uri, first_line?, last_line?, session_id?}]"

@@ -19,8 +19,8 @@ from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.buffers.uris import NotHere, Root
 from remit_server.transports.lsp.client_requests.folder_requests import EditorCode, ask_settings, put_edit, settle_trust
 from remit_server.transports.lsp.client_requests.registrations import follow_setting
-from remit_server.transports.lsp.connection import Connection
-from remit_server.transports.lsp.folders import RuntimeSlot, WorkspaceFolder
+from remit_server.transports.lsp.connection.connection import Connection
+from remit_server.transports.lsp.connection.folders import RuntimeSlot, WorkspaceFolder
 
 if TYPE_CHECKING:
     from remit_server.runtime.ports import AgentRuntime, Notice

@@ -21,9 +21,9 @@ from pygls.exceptions import JsonRpcException
 
 from remit_server.transports.lsp.buffers.documents import OpenBuffers
 from remit_server.transports.lsp.buffers.own_files import OwnBuffers, OwnDocument
-from remit_server.transports.lsp.client import Client
-from remit_server.transports.lsp.folders import FolderDocument, WorkspaceFolders
-from remit_server.transports.lsp.reviews import Review
+from remit_server.transports.lsp.connection.client import Client
+from remit_server.transports.lsp.connection.folders import FolderDocument, WorkspaceFolders
+from remit_server.transports.lsp.connection.reviews import Review
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:  # the port imports the contract, which is slow
     from remit_server.chat.replies import Chat
     from remit_server.contract import ApprovalResolved
     from remit_server.runtime.ports import AgentRuntime
-    from remit_server.transports.lsp.folders import OpenRuntime
+    from remit_server.transports.lsp.connection.folders import OpenRuntime
 
 logger = logging.getLogger(__name__)
 

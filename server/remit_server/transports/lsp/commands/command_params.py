@@ -11,8 +11,8 @@ from lsprotocol import types as lsp
 from remit_server.transports.lsp.rpc.custom_methods import Json, invalid_params
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
-    from remit_server.transports.lsp.folders import FolderDocument
+    from remit_server.transports.lsp.connection.connection import Connection
+    from remit_server.transports.lsp.connection.folders import FolderDocument
 
 
 LINES_COUNT = "lines count from 1, and the last one is not before the first"

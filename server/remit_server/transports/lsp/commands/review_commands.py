@@ -19,15 +19,15 @@ from remit_server.errors import ToolError
 from remit_server.harness.approval.question import question_text
 from remit_server.harness.approval.shown_parts import Part, describe_hunks, describe_part
 from remit_server.transports.lsp.buffers.own_files import settings_here
+from remit_server.transports.lsp.buffers.virtual_addresses import file_uri, question_uri
 from remit_server.transports.lsp.client_requests.approval_messages import as_document
 from remit_server.transports.lsp.client_requests.review import refresh_shown
-from remit_server.transports.lsp.command_params import read_asked, wrong_arguments
-from remit_server.transports.lsp.reviews import Review, toggled
+from remit_server.transports.lsp.commands.command_params import read_asked, wrong_arguments
+from remit_server.transports.lsp.connection.reviews import Review, toggled
 from remit_server.transports.lsp.rpc.custom_methods import Json, read_form
-from remit_server.transports.lsp.virtual_addresses import file_uri, question_uri
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 KEYS = "approval_id?, "
 _SHOWN_S = 10.0

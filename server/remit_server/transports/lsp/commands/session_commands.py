@@ -16,15 +16,15 @@ from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.sessions.messages import search
 from remit_server.sessions.statistics import count
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
-from remit_server.transports.lsp.command_params import Asked, read_asked, wrong_arguments
-from remit_server.transports.lsp.command_turn import run_turn
-from remit_server.transports.lsp.connection import new_session_id
+from remit_server.transports.lsp.commands.command_params import Asked, read_asked, wrong_arguments
+from remit_server.transports.lsp.commands.command_turn import run_turn
+from remit_server.transports.lsp.connection.connection import new_session_id
 from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.wall_clock import timestamp, utc_now
 from remit_server.workspace.history import Direction
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 MOST_HITS = 200
 FORMATS = {"md": to_markdown, "html": to_html}

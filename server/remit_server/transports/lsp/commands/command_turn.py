@@ -35,12 +35,12 @@ from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
 from remit_server.transports.lsp.client_requests.progress import choose_token, progress_line, work_done
 from remit_server.transports.lsp.client_requests.review import follow_reviews
-from remit_server.transports.lsp.command_params import About
-from remit_server.transports.lsp.open_folders import runtime_of_turn
+from remit_server.transports.lsp.commands.command_params import About
+from remit_server.transports.lsp.connection.open_folders import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import Json, read_form
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 
 logger = logging.getLogger(__name__)
