@@ -24,7 +24,7 @@ from hooked import Hooked, word_of
 from remit_server.cli.commands.governance.hook import AGENT_NAMES
 from remit_server.hooks.formats.agents import AGENTS as AGENT_ROWS
 from remit_server.hooks.resident.client import AGENTS, pack, receive, socket_place, stamp
-from remit_server.peers import unix_peer
+from remit_server.machine.peers import unix_peer
 from remit_server.runtime.own_files.places import state_folder
 
 

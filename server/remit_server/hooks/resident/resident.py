@@ -25,7 +25,7 @@ from remit_server.hooks.formats.agents import AGENTS
 from remit_server.hooks.formats.answers import Reply, reply_to_failure
 from remit_server.hooks.resident.client import decides, pack, receive, socket_place, stamp
 from remit_server.hooks.resident.time_limit import LIMIT_S, time_limit
-from remit_server.peers import is_own
+from remit_server.machine.peers import is_own
 from remit_server.runtime.audit.audit_service import ServerRecord, make_checkpoint, open_log_briefly
 from remit_server.runtime.policy.policies import InForce, load_in_force, what_they_say
 from remit_server.runtime.settings import Settings

@@ -16,7 +16,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from remit_server import __version__
-from remit_server.pulse import is_in_container
+from remit_server.streams.pulse import is_in_container
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.client_requests.registrations import hear_of_configuration
 from remit_server.transports.lsp.connection.client import Client

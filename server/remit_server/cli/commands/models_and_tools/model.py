@@ -22,7 +22,7 @@ from remit_server.cli.trials import SHIPPED, Outcome, interval, read_requests, r
 from remit_server.cli.usage import WrongUsage
 from remit_server.counted import counted
 from remit_server.errors import ModelUnavailable
-from remit_server.installed import how_to_install
+from remit_server.machine.installed import how_to_install
 from remit_server.models.check import ModelReport, check_model
 from remit_server.models.finding import Choice, find_choices
 from remit_server.models.local.hub.cache import HubName, cache_folder, hub_name
@@ -216,7 +216,7 @@ def _pull(arguments: argparse.Namespace) -> int:
     if importlib.util.find_spec("huggingface_hub") is None:
         raise ModelUnavailable("nothing can be pulled", "not installed: huggingface_hub", how_to_install("mlx"))
     # Imported only here: it takes half a second, and the other commands of `remit model` need no network.
-    from remit_server.machine import free_disk
+    from remit_server.machine.free_space import free_disk
     from remit_server.models.local.hub.pull import plan_pull, pull
 
     cache = cache_folder(os.environ)

@@ -18,7 +18,7 @@ from remit_server.cli.console import print_result, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import add_common_arguments
 from remit_server.errors import RemitError
-from remit_server.machine import free_disk, free_memory
+from remit_server.machine.free_space import free_disk, free_memory
 from remit_server.models.check import check_model
 from remit_server.runtime.audit.audit_service import last_vouched, verify_workspace
 from remit_server.runtime.policy.policies import load_in_force

@@ -40,7 +40,7 @@ from remit_server.models.remote.engines import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.sessions.folder import SessionFolder
-from remit_server.streams import piped_in
+from remit_server.streams.standard_streams import piped_in
 from remit_server.workspace.ports import NoDocuments
 
 MOST_PIPED = 150_000

@@ -19,13 +19,13 @@ from remit_server.cli.usage import Subcommand, Subcommands, WrongUsage, whole_nu
 from remit_server.contract import SessionRecord, SessionSummary
 from remit_server.counted import counted
 from remit_server.errors import SetupError, os_reason
+from remit_server.machine.wall_clock import timestamp, utc_now
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.export import Part, parts, to_html, to_markdown
 from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.sessions.messages import search
 from remit_server.sessions.session_file import SessionError, to_lines
 from remit_server.sessions.statistics import count
-from remit_server.wall_clock import timestamp, utc_now
 
 SHOWN = 20
 COLOURS = {"you": "cyan", "model": "green", "call": "dim", "failed": "red", "title": "bold"}

@@ -11,6 +11,7 @@ from lsprotocol import types as lsp
 
 from remit_governance.values import Intent
 from remit_server.contract import CallInput, SessionSummary
+from remit_server.machine.wall_clock import timestamp, utc_now
 from remit_server.sessions.export import to_html, to_markdown
 from remit_server.sessions.folder import LAST, SessionFolder
 from remit_server.sessions.messages import search
@@ -20,7 +21,6 @@ from remit_server.transports.lsp.commands.command_params import Asked, read_aske
 from remit_server.transports.lsp.commands.command_turn import run_turn
 from remit_server.transports.lsp.connection.connection import new_session_id
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.wall_clock import timestamp, utc_now
 from remit_server.workspace.history import Direction
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from pygls.exceptions import (
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from remit_server.pulse import has_bootstrap
+from remit_server.streams.pulse import has_bootstrap
 from remit_server.transports.lsp.buffers.uris import Root
 from remit_server.transports.lsp.buffers.virtual_addresses import SCHEMES
 from remit_server.transports.lsp.connection.client import Client, announces_completion, describe_client, workspace_roots

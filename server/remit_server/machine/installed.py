@@ -9,7 +9,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
-_CLONE = Path(__file__).parents[2]
+_CLONE = Path(__file__).parents[3]
 _MARKED = re.compile(r"extra == ['\"]([\w-]+)['\"]")
 
 
