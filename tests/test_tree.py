@@ -17,11 +17,11 @@ CALLERS = {
     "server/remit_server/models/profile.py": "a profile names the tools that a small model is offered",
     "server/remit_server/models/check.py": "it has a model call one tool",
     "server/remit_server/models/steps": "it shows a model what calls look like",
-    "server/remit_server/cli/commands/demo.py": "it plays a model",
+    "server/remit_server/cli/commands/turns/demo.py": "it plays a model",
     "server/remit_server/cli/tdd_scenario.py": "it plays a model",
     "governance/remit_governance/intents.py": "it is the table of intents",
-    "server/remit_server/hooks/tool_rows.py": "it names the tools of other agents, some of which have these names",
-    "server/remit_server/hooks/deciding.py": "it has the intents' table say what opens another agent's tools",
+    "server/remit_server/hooks/formats/tool_rows.py": "it names the tools of other agents, some of which have these names",
+    "server/remit_server/hooks/judging/deciding.py": "it has the intents' table say what opens another agent's tools",
 }
 """The modules that may name tools, and why."""
 

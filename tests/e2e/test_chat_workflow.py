@@ -11,7 +11,7 @@ from chat_screen import ChatScreen
 from messages import SAYS
 
 from remit_governance.workflow.states import Mode
-from remit_server.cli.commands.demo import sample_workspace
+from remit_server.cli.commands.turns.demo import sample_workspace
 from remit_server.cli.tdd_scenario import CODE_FILE, MESSAGE, REQUEST, TEST_FILE, make_repository, script_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.usefixtures("bwrap")]

@@ -19,7 +19,7 @@ from command_line import REMIT, CommandLine
 from messages import SAYS
 
 from remit_governance.workflow.states import Mode
-from remit_server.cli.commands.demo import sample_workspace
+from remit_server.cli.commands.turns.demo import sample_workspace
 from remit_server.cli.tdd_scenario import REQUEST, make_repository, script_of
 
 ROOT = Path(__file__).parents[2]

@@ -63,7 +63,7 @@ def callers(ends: str) -> set[str]:
         (
             "sandbox.run",
             {
-                "cli/commands/sandbox.py",
+                "cli/commands/setup/sandbox.py",
                 "harness/stages/execute.py",
                 "harness/commands/history.py",
                 "runtime/own_files/external_tools.py",

@@ -58,7 +58,7 @@ from remit_server.runtime.config.form import KEYS, variable_of
 from remit_server.runtime.settings import VARIABLES, Settings
 from remit_server.sandbox.choose import CHOICE, choose_sandbox
 from remit_server.transports.gateway.protocol import RequestForm, parse
-from remit_server.transports.lsp.client import OPTIONS, describe_client
+from remit_server.transports.lsp.connection.client import OPTIONS, describe_client
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,12 +18,12 @@ from told import ALL_DONE, ANSWERS, BY, CALLS, SAID_YES, TWO, play
 
 from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.audit.record import AuditKind
-from remit_server.cli.commands.ask import EXIT_CODES
-from remit_server.cli.commands.audit import line
+from remit_server.cli.commands.governance.audit import line
+from remit_server.cli.commands.turns.ask import EXIT_CODES
 from remit_server.cli.console import draw_event
 from remit_server.cli.main import DENIED, DONE, FAILED
 from remit_server.runtime.audit.audit_service import query
-from remit_server.transports.lsp.command_turn import describe_ending
+from remit_server.transports.lsp.commands.command_turn import describe_ending
 
 pytestmark = pytest.mark.slow
 

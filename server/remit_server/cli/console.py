@@ -14,7 +14,6 @@ from typing import Any, assert_never, cast
 from remit_governance.visible import visible, visible_again
 from remit_governance.workflow.position import ASKS_PERSON, WRITABLE
 from remit_governance.workflow.states import Mode, State
-from remit_server import streams
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
@@ -49,6 +48,7 @@ from remit_server.counted import counted
 from remit_server.errors import STANDING_ANSWER
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
 from remit_server.runtime.turns.ended_calls import changed_files, changed_in_all, duration, remarks
+from remit_server.streams import standard_streams
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
@@ -82,8 +82,8 @@ def say(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError as error:
-        streams.unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
-        streams.forget_stdout()
+        standard_streams.unwritten.extend(() if isinstance(error, BrokenPipeError) else (error,))
+        standard_streams.forget_stdout()
 
 
 def print_json(value: Any) -> None:

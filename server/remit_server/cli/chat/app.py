@@ -23,7 +23,7 @@ from remit_server.chat.lines import Line, is_command, read_line
 from remit_server.chat.replies import Chat
 from remit_server.cli.chat.prompt import ChatCompleter, bind_keys, printed_above, typed_before
 from remit_server.cli.chat.transcript import Transcript, draw_markdown
-from remit_server.cli.commands.session import draw_part
+from remit_server.cli.commands.turns.session import draw_part
 from remit_server.cli.console import draw_details, draw_event, draw_parts, say, style_text
 from remit_server.cli.main import STARTING
 from remit_server.cli.new_ids import new_session, new_turn
