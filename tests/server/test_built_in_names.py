@@ -134,7 +134,7 @@ async def test_B6_without_any_tool_it_declines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("explain old_name in util.py", "I stopped: I follow fixed rules, and none answers"),
+        ("explain old_name in util.py", "I stopped: I follow fixed patterns, and none answers"),
         ("rename not_there to new_name in util.py", "I stopped: nothing was changed."),
     ],
 )

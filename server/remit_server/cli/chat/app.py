@@ -65,7 +65,7 @@ async def open_chat(read: Callable[[], Settings], session: str | None, asker: As
         here = visible(str(settings.workspace), "show")
         say(f"{style_text('Remit', 'bold')} · {visible(now.model, 'show')}{where} · {here}".ljust(len(STARTING)))
         if is_built_in(settings.config.model.name):
-            say("The built-in model does small edits and searches by rules.")
+            say("The built-in model does small edits and searches by fixed patterns.")
             say("/model connects a language model.")
         say(style_text("/help lists what you can type. Your rules and your answers decide what is done.", "dim"))
         chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session, keys=KEYS), asker)

@@ -54,23 +54,25 @@ UNKNOWN = "I stopped: I do not know whether the file was changed. Look at it in 
 NOT_FOUND = "I stopped: no definition was found."
 NO_DEFINITION = "I stopped: I found no definition of `{name}`."
 WHAT = (
-    "I am Remit's built-in model: rules, not a language model. I list, show and search files, run a command or the "
-    "tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a line, a "
-    f"comment or a docstring, change or add a value, create, move or delete a file. For anything else {CONNECT}"
+    "I am Remit's built-in model: fixed patterns, not a language model. I list, show and search files, run a command "
+    "or the tests, show what git says, and make small edits that one sentence names: rename, replace, add or remove a "
+    "line, a comment or a docstring, change or add a value, create, move or delete a file. For anything else "
+    f"{CONNECT}"
 )
 WHERE = (
-    "I am Remit's built-in model: rules, not a language model. I run on this machine, and send nothing anywhere. "
-    "Another model may run elsewhere: `/status` says where your messages go."
+    "I am Remit's built-in model: fixed patterns, not a language model. I run on this machine, and send nothing "
+    "anywhere. Another model may run elsewhere: `/status` says where your messages go."
 )
 LIST = "Ask me to `list the files`"
 OUTSIDE_WORKFLOW = (
     "I cannot follow the workflow: a language model can, and writes the test that strict mode asks for first. Connect "
-    "one (`remit model`), or choose explore mode: `/mode explore` in a chat, `--mode explore` for one request"
+    "one (`remit model`), or choose explore mode: `/explore` in a chat, `--mode explore` for one request"
 )
 UNDO = "`/undo` in a chat, or `remit session undo` in a terminal, takes back what the last turn changed."
 MODEL = (
-    "I am Remit's built-in model: rules, not a language model. To connect one: `/model` in a chat, `remit model` in a "
-    "terminal, *Remit: Connect a Model* in VS Code. They find those of this machine and say where messages go."
+    "I am Remit's built-in model: fixed patterns, not a language model. To connect one: `/model` in a chat, `remit "
+    "model` in a terminal, *Remit: Connect a Model* in VS Code. They find those of this machine and say where messages "
+    "go."
 )
 THANKS = "You are welcome."
 HELP = {"what": WHAT, "where": WHERE, "model": MODEL, "undo": UNDO, "thanks": THANKS}
