@@ -124,6 +124,11 @@ def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:
                     yield parts
 
 
+def likely_ideas(said: Sentence) -> frozenset[str]:
+    """Returns the ideas of which a phrase may match the sentence; for all others `find_phrases` yields nothing."""
+    return frozenset[str]().union(*map(likely_phrases, said.wordings))
+
+
 def _parts(found: re.Match[str], said: Sentence) -> Parts:
     texts, quoted = dict[str, str](), set[str]()
     for group, text in found.groupdict().items():

@@ -107,8 +107,8 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         found,
         tuple(word for word, path in named.items() if path is None),
         alike=() if found else alike,
-        folders=_folders_of(frozenset(files)),
-        readme=readme_of(files),
+        folders=_folders_of(every := frozenset(files)),
+        readme=_readme_of(every),
         has_makefile="Makefile" in files,
         wordings=tuple(
             _wordings(
@@ -126,6 +126,9 @@ def _folders_of(files: frozenset[str]) -> frozenset[str]:
     return frozenset(
         parent.as_posix() for each in parents for parent in (PurePosixPath(each), *PurePosixPath(each).parents)
     ) - {"."}
+
+
+_readme_of = lru_cache(maxsize=8)(readme_of)
 
 
 _PARTICLE = re.compile(r" ?([をにのでがはへと]|から|まで) ?(?=\S)")

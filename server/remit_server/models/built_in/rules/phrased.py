@@ -14,7 +14,7 @@ from remit_server.models.built_in.edits.line_edits import (
     SetValue,
 )
 from remit_server.models.built_in.language.meant import means_file
-from remit_server.models.built_in.language.phrases import Parts, find_phrases
+from remit_server.models.built_in.language.phrases import Parts, find_phrases, likely_ideas
 from remit_server.models.built_in.language.sentences import WISHES, Sentence, is_name, is_respelled
 from remit_server.models.built_in.language.texts import (
     begins_with_article,
@@ -105,8 +105,9 @@ _TYPO = re.compile(r"\btypo|\bspelling|\bmisspell|^s/|tippfehler|faute", re.IGNO
 
 def take_phrase(said: Sentence) -> Route:
     """Takes a sentence that matches one phrase from end to end."""
+    likely = likely_ideas(said)
     for idea, rule in IDEAS.items():
-        for parts in find_phrases(idea, said):
+        for parts in find_phrases(idea, said) if idea in likely else ():
             if (route := rule(said, parts)) is not None:
                 return route
     return None
