@@ -34,6 +34,7 @@ from remit_server.models.built_in.answers import (
     settings_found,
     taken_in_part,
     total_lines,
+    verbatim,
 )
 from remit_server.models.built_in.declined import Beyond, beyond, decline, maybe_name, subject_of
 from remit_server.models.built_in.edits.kinds import NoPlace
@@ -290,14 +291,14 @@ def _tell_value(asked: ValueOf, turn: Turn, offered: Offered) -> Routed | Ending
     looked = [tried for tried in turn.tried if tried.call.name == "search_files"]
     found = settings_found(looked[-1].result, anywhere=asked.path is not None)
     if turn.call.name == "read_file":
-        return Ending(bounded(answer_shown(found[0], turn.result)), done=True)
+        return Ending(answer_shown(found[0], turn.result), done=True)
     if not found and len(looked) < len(searches):
         return searches[len(looked)]
     if len(found) == 1 and found[0].text.endswith(_OPENS):
         lines: dict[str, JsonValue] = {"offset": found[0].line, "limit": MOST_SHOWN_LINES}
         return Routed(Intent.ANALYZE, "read_file", {"path": found[0].path, **lines})
     told = "\n".join(f"{each.path}:{each.line}: {each.text}" for each in found)
-    return Ending(bounded(told), done=True) if 0 < len(found) <= MOST_VALUES else None
+    return Ending(verbatim(told), done=True) if 0 < len(found) <= MOST_VALUES else None
 
 
 _OPENS = ("[", "{", "(", ":")
