@@ -42,6 +42,18 @@ SECRETS = {
     "key escaped": json.dumps(KEY + "-----END RSA PRIVATE KEY-----")[1:-1],
     "pgp block": "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----",
 }
+QUOTED = "-----BEGIN PRIVATE KEY-----\\n"
+SECRETS |= {
+    "key in quoted lines": f'("{QUOTED}"\n'
+    + f'    "MIIE{BODY}{BODY}\\n"\n' * 3
+    + '    "-----END PRIVATE KEY-----\\n")',
+    "key for an address": f"-----BEGIN%20PRIVATE%20KEY-----%0AMIIE{BODY}%2B{BODY}%0A-----END%20PRIVATE%20KEY-----",
+}
+ESCAPES = [r"\n", r"\t", r"\r", r"\x00", r"\u0022", "%20", "%3D", "=3D", "%3d"]
+BEHIND_WORDS = [
+    ("mysql --password h4nd{}", "h4nd"), ("['--token', 'v1{}']", "v1"), ("<password>q7{}</password>", "q7"),
+    ("login?password%3Dq7{}", "q7"), ("url=https%3A%2F%2Fanna%3Aq7{}%40example.org", "q7"),
+]  # fmt: skip
 HARMLESS = [
     "the task-force met; risk-sk-estimate, desk-lamp, sk-learn and sk-based code",
     "disk-usage-of-the-long-hyphenated-identifier-name",
@@ -53,6 +65,9 @@ HARMLESS = [
     "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQswCQYDVQQGEwJJ\n-----END CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA\n-----END PUBLIC KEY-----",
     "sha256:" + "ab" * 32,
+    r"C:\new\task-force, r'\bsk-learn\n'",
+    "--password PASSWORD --token-file keys.txt --api-key $KEY",
+    "<password>your-password</password><token></token>",
 ]
 
 
@@ -70,6 +85,18 @@ def test_secret_shapes_are_taken_out(name: str, around: str) -> None:
     assert redacted.count("[redacted") == 1
     for piece in re.findall(r"[A-Za-z0-9]{12,}", SECRETS[name].replace("PRIVATE KEY", "")):
         assert piece not in redacted
+
+
+@rows("escape", ESCAPES)
+def test_SEC_01_a_token_behind_an_escape_is_taken_out(escape: str) -> None:
+    kinds = ("openai", "github", "aws", "slack bot", "gitlab", "npm")
+    for token in (*(SECRETS[kind] for kind in kinds), f"eyJ{BODY}.eyJ{BODY}.{BODY}", f"hf_{BODY}"):
+        assert token not in Redactor().redact(f'{{"body": "line1{escape}{token}"}}')
+
+
+@rows("text, begins", BEHIND_WORDS)
+def test_SEC_01_a_secret_is_told_by_the_option_or_element_that_names_it(text: str, begins: str) -> None:
+    assert f"{begins}{BODY[:9]}" not in Redactor().redact(text.format(BODY[:9]))
 
 
 @rows("text", HARMLESS)

@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote, quote_plus
@@ -32,28 +33,36 @@ _KEY_LINE = r"(?:\d+\|)?[A-Za-z0-9+/=]{16,}[ \t\r]*(?:\n|\\n|\Z)"
 _WHOLE_KEY_LINE = re.compile(r"[ \t]*(?:\d+\|)?[A-Za-z0-9+/=]{1,100}[ \t\r]*\n")
 _END_OF_KEY = "PRIVATE KEY"
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
+_QUOTED_LINE = r"[\"'](?:\d+\|)?[A-Za-z0-9+/=]{16,}(?:\\r)?(?:\\n)?[\"'][ \t,+.;)\\]*\r?\n?"
+_START = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[abefnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=[%=][0-9A-Fa-f]{2}))"
+)
+"""Where a token may begin: not within a word, but behind an escape that ends in a letter or a digit (`\\n`, `%3D`)."""
 PATTERNS: Mapping[str, str] = {
     # A body holds no quotes or brackets, so that source code that merely names the markers is left alone.
     "private key": (
         r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
         rf"(?:{_KEY_BODY}-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-        rf"|(?:\s|\\n)*{_KEY_LINE}(?:[ \t]*{_KEY_LINE})*)"
+        rf"|(?:\s|\\n)*{_KEY_LINE}(?:[ \t]*{_KEY_LINE})*"
+        # The lines of source code that joins them: each in quotes of its own.
+        rf"|(?:\\n)?[\"'][ \t,+.;\\]*\r?\n(?:(?:\d+\|)?[ \t]*{_QUOTED_LINE})+)"
+        r"|-----BEGIN(?:(?:%20|\+)[A-Z0-9]+)*(?:%20|\+)PRIVATE(?:%20|\+)KEY-----[A-Za-z0-9%+/=]{16,}-*"
     ),
     # Not matched: `task-force`, which has a letter before `sk-`, and `sk-learn-style`, which has neither a digit nor a
     # long run of letters.
-    "api key": r"(?<![A-Za-z0-9])sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
+    "api key": _START + r"sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
     "github token": (
-        r"(?<![A-Za-z0-9])(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
+        _START + r"(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
     ),
-    "aws key": r"(?<![A-Za-z0-9])A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
-    "slack token": r"(?<![A-Za-z0-9])xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
-    "gitlab token": r"(?<![A-Za-z0-9])glpat-[\w-]{20,}",
-    "npm token": r"(?<![A-Za-z0-9])npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
+    "aws key": _START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
+    "slack token": _START + r"xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
+    "gitlab token": _START + r"glpat-[\w-]{20,}",
+    "npm token": _START + r"npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
 }
 """Kind of secret → its pattern. Every pattern takes linear or bounded time."""
 
 _MARKERS: Mapping[str, tuple[str, ...]] = {
-    "private key": ("PRIVATE KEY",),
+    "private key": ("PRIVATE KEY", "PRIVATE%20KEY", "PRIVATE+KEY"),
     "api key": ("sk-",),
     "github token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
     "aws key": ("AKIA", "ASIA"),
@@ -93,7 +102,7 @@ class Redactor:
     redacted as well, unless `patterns` are others than `PATTERNS`.
     """
 
-    __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker")
+    __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker", "projects")
 
     def __init__(
         self,
@@ -102,6 +111,8 @@ class Redactor:
         in_force: InForce | None = None,
     ) -> None:
         self._in_force = in_force
+        self.projects = True
+        """Whether the patterns that a project brought are applied."""
         self._shapes = patterns is PATTERNS
         self._patterns = tuple(
             (kind, pattern, _MARKERS[kind] if PATTERNS.get(kind) == pattern else ("",))
@@ -112,6 +123,13 @@ class Redactor:
         self._short_marker = re.compile("|".join(map(re.escape, sorted(markers)))).search
         spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
+
+    def for_audit(self) -> Redactor:
+        """Returns the redactor for the records of the audit log: without the patterns of a project, which could
+        otherwise hide from the log what was done (AUD-06)."""
+        twin = copy(self)
+        twin.projects = False
+        return twin
 
     def redact(self, text: str, *, keep_lines: bool = False) -> str:
         """Returns the text with each secret replaced by its kind, such as `[redacted github token]`.
@@ -141,7 +159,7 @@ class Redactor:
     def finds_nothing(self, texts: Iterable[str]) -> bool:
         """Tells by one search whether `redact` leaves each of the texts as it is. True is certain; False means that it
         may change some."""
-        if self._in_force is not None and self._in_force.policy.redact:
+        if any(self._own_patterns()):
             return False
         together = "\n".join(texts)
         if self._present(together) or self._holds_secret(together):
@@ -160,13 +178,18 @@ class Redactor:
             return ()
         return tuple((kind, p) for kind, p, markers in self._patterns if any(m in text for m in markers))
 
+    def _own_patterns(self) -> Iterator[SecretPattern]:
+        patterns = () if self._in_force is None else self._in_force.policy.redact
+        return (pattern for pattern in patterns if self.projects or not pattern.project)
+
     def _own(self, text: str, *, keep_lines: bool) -> str:
         """Redacts what the patterns of the policy in force match in the text that is left."""
-        if self._in_force is None or not self._in_force.policy.redact:
+        patterns = tuple(self._own_patterns())
+        if not patterns:
             return text
         # The text may hold lone surrogates, which plain UTF-8 cannot encode.
         data = text.encode("utf-8", "surrogatepass")
-        for pattern in self._in_force.policy.redact:
+        for pattern in patterns:
             data = pattern.redact(data, keep_lines=keep_lines)
         return data.decode("utf-8", "surrogatepass")
 

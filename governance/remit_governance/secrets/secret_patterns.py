@@ -33,10 +33,12 @@ class _Compiled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecretPattern:
-    """An expression, and the name that replaces its matches. Two are equal if both texts are."""
+    """An expression, and the name that replaces its matches; `project` is whether a project brought it. Two are equal
+    if these three are."""
 
     name: str
     pattern: str
+    project: bool = False
     _compiled: _Compiled = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

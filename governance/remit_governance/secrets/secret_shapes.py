@@ -30,7 +30,8 @@ class Shape(NamedTuple):
     markers: tuple[bytes, ...] = ()
 
 
-_START = r"(^|[^A-Za-z0-9_-])"
+_START = r"(^|[^A-Za-z0-9_-]|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|[%=][0-9A-Fa-f]{2})"
+"""What may stand before a token: no letter and no digit, unless an escape ends in it (`\\n`, `%3D`)."""
 _TOKENS = (
     r"AIza[\w-]{35}",  # Google
     r"ya29\.[\w-]{30,}",
@@ -158,12 +159,29 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
             _ASSIGNED + r"[ \t]?(?:=|:)[ \t]?)([^\s\"'`\\,;&(){}\[\]<>]{6,200})($|[\s&;,\"'`\\])",
             _is_plain_literal,
         ),
+        "password option": Shape(
+            rf"(?i)((?:^|[\s\"'\[])--?[a-z0-9-]*(?:{_NAMES})[\"']?,?[ \t]+[\"']?)([^\s\"'`\\,;&(){{}}\[\]<>]{{6,200}})",
+            _is_plain_literal,
+        ),
+        "password element": Shape(
+            rf"(?i)(<(?:[\w.-]*:)?[\w.-]*(?:{_NAMES})>\s*)([^<>\s]{{6,200}})(\s*</)",
+            _is_literal,
+        ),
+        "encoded secret": Shape(
+            rf"(?i)((?:{_NAMES})(?:%22)?%3[DA](?:%20|%22)*)([A-Za-z0-9._~!*+-]{{6,200}})",
+            _is_plain_literal,
+        ),
+        "encoded password": Shape(
+            r"(?i)(%3A%2F%2F[A-Za-z0-9._~+-]{0,100}%3A)((?:[A-Za-z0-9._~!*+-]|%(?:2[0-9B-E]|3[BDF]|5[BDEF]|7[BDE])){3,200})(%40)",
+            _is_password,
+            (b"%3a%2f%2f",),
+        ),
     }
 )
 """Kind of secret → its form."""
 
 _MARKERS = (
-    rf"(?i:bearer|authorization|{_NAMES})|://|eyJ|hooks\.slack|webhooks|{_KEY_DER}|AIza|ya29\.|GOCSPX|k_(?:live|test)_"
+    rf"(?i:bearer|authorization|{_NAMES})|://|(?i:%3A%2F%2F)|eyJ|hooks\.slack|webhooks|{_KEY_DER}|AIza|ya29\.|GOCSPX|k_(?:live|test)_"
     r"|whsec_|SG\.|hf_|_v1_|pypi-AgE|rubygems_|shp(?:at|ca|pa|ss)_|gl(?:[a-z]{2,5}-|sa_)|xapp-|lin_api_|ntn_|dckr_|hv[sbr]\."
     r"|AGE-SECRET|gsk_|xai-|r8_|sbp_|NRAK-|dapi[a-f0-9]|PMAK-|\.atlasv1\.|ATATT3|pscale_|dp\.(?:pt|st|ct|sa)\.|pul-[a-f0-9]"
     r"|sntry[su]_|npm_|:AA|-us[0-9]|A(?:BIA|CCA|GPA|IDA|ROA|NPA)[A-Z0-9]"
@@ -264,8 +282,15 @@ def redact_shapes(text: str, *, keep_lines: bool) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
+_KINDS = {
+    "password line": "password", "secret value": "secret", "password option": "secret", "password element": "secret",
+    "encoded secret": "secret", "encoded password": "password",
+}  # fmt: skip
+"""What a person reads in place of a secret, if several forms are of one kind."""
+
+
 def _redact(data: bytes, name: str, is_secret: Callable[[bytes], bool], compiled: Any, keep_lines: bool) -> bytes:
-    label = f"[redacted {name.removesuffix(' value').removesuffix(' line')}]".encode()
+    label = f"[redacted {_KINDS.get(name, name)}]".encode()
 
     def replaced(match: Any) -> bytes:
         found: bytes = match.group(2)

@@ -278,7 +278,7 @@ def _arguments(arguments: dict[str, Any]) -> str:
         text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).replace("\n", "↵")
         return text if len(text) <= MAX_ARGUMENT else text[: MAX_ARGUMENT - 1] + "…"
 
-    return " ".join(f"{key}={short(value)}" for key, value in arguments.items())
+    return " ".join(f"{short(key)}={short(value)}" for key, value in arguments.items())
 
 
 def _result(event: ToolResultEvent) -> Iterable[str]:

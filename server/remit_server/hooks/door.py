@@ -111,7 +111,7 @@ class Door:
         opened = self.open_workspace(Path(kept.root), self.environment)
         intent = kept.intent if kept.intent.active else session.declared_in(kept.root)
         record = HookRecorder(
-            self.agent, opened.log(), opened.redactor, opened.rulebook.policy.version, kept.id, intent
+            self.agent, opened.log(), opened.redactor.for_audit(), opened.rulebook.policy.version, kept.id, intent
         )
         match event:
             case ToolCalled():

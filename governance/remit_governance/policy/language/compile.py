@@ -124,7 +124,7 @@ def compile_policy(
         exemptions |= {
             category: each.path_glob for category in CATEGORIES if (each := getattr(form.tdd_exemptions, category))
         }
-        redact.extend(SecretPattern(entry.name, entry.pattern) for entry in form.redact)
+        redact.extend(SecretPattern(entry.name, entry.pattern, source.project) for entry in form.redact)
         for place, rule, faults in _compiled(source, tests, fold_case):
             problems.extend((*_taken(rule, rules.get(rule.name), document, place), *faults))
             before = wild.total

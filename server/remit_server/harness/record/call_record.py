@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from remit_governance.audit.record import MAX_SUMMARY, READING, AuditEvent, AuditKind
+from remit_governance.audit.record import READING, AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.capabilities import Ended
@@ -114,6 +114,11 @@ class CallRecord:
             )
         )
         return record
+
+    @property
+    def audited(self) -> Redactor:
+        """The redactor of the audit log, which no project can blind."""
+        return self.redactor.for_audit()
 
     def note_judgement(self, judgement: Judgement) -> None:
         """Notes how the call is judged from now on."""
@@ -264,7 +269,7 @@ class CallRecord:
         said = outcome.text if failure is None else f"{_error_text(failure)}\n{outcome.text}".rstrip("\n")
         text = truncate(self.redactor.redact(said), room, "middle")
         summary = self._redact(outcome.summary)
-        self._record_outcome(said, summary, failed=failure is not None, exit_code=code)
+        self._record_outcome(said, outcome.summary, failed=failure is not None, exit_code=code)
         error = None if failure is None else self._payload(failure)
         shown = self._show(summary, text, error=error, exit_code=code, data=redact_data(outcome.data, self.redactor))
         self._note_end(error, program=None if not shown.ran_program else "" if shown.went_well else shown.summary)
@@ -281,13 +286,14 @@ class CallRecord:
         """Redacts and audits why the call was refused or failed, and shows it."""
         again = "\nretryable: the system failed for a moment" if is_transient(error) else ""
         text = self._redact(f"{_error_text(error)}{again}")
-        reason = self._redact(f"{error.what}: {error.why}")
+        reason = f"{error.what}: {error.why}"
         if not self.start_recorded:
-            self._record_intent(deny_reason=reason)
+            self._record_intent(deny_reason=self._summarise(reason))
         self._record_outcome(text, reason, failed=True)
         payload = self._payload(error)
         payload = payload.model_copy(update={"retryable": True}) if again else payload
-        self._show(told_to_person(reason), text, error=payload, data=redact_data(error.data, self.redactor))
+        told = told_to_person(self._redact(reason))
+        self._show(told, text, error=payload, data=redact_data(error.data, self.redactor))
         self._note_end(payload)
         return CallResult(False, text, self.args_digest)
 
@@ -307,7 +313,7 @@ class CallRecord:
             log.warning("nobody was told how call %s ended", self.call.id)
 
     def _record_outcome(self, result: str, clean: str, *, failed: bool = False, exit_code: int | None = None) -> None:
-        result_digest, summary = digest(result), truncate(clean, MAX_SUMMARY, "middle")
+        result_digest, summary = digest(result), self._summarise(clean)
         noted = {name: self._summarise(", ".join(texts)) for name, texts in self._noted().items() if texts}
         event = replace(
             self._event(AuditKind.TOOL_OUTCOME, noted),
@@ -378,7 +384,7 @@ class CallRecord:
         return replace(
             placed_event(kind, self.turn, self.turn.memory.position, metadata),
             tool_call_id=self.call.id,
-            tool_name=self.tool,
+            tool_name=self.audited.redact(visible(self.call.name, "show")),
             syscall_type=self.named.syscall,
             intent=self.turn.intent.active,
             policy_decision=self._decision_word(),
@@ -394,11 +400,11 @@ class CallRecord:
         """Writes the record that holds what was judged, so that the judgement can be replayed."""
         judged = self.judgement
         actions, decision = (judged.actions, judged.decision) if judged else ((), None)
-        kept = record_judgement(actions, decision, self.redactor.redact)
+        kept = record_judgement(actions, decision, self.audited.redact)
         given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = replace(
             self._event(AuditKind.TOOL_INTENT, {**kept.notes, **given}),
-            input_summary=summarise_arguments(self.shown, self.redactor),
+            input_summary=summarise_arguments(self.audited.redact_json(dict(self.call.arguments)), self.audited),
             actions=kept.actions,
             reasons=kept.reasons,
             deny_reason=deny_reason,
@@ -424,7 +430,7 @@ class CallRecord:
         return truncate(self.redactor.redact(text), MAX_ERROR, "middle")
 
     def _summarise(self, text: str) -> str:
-        return summarise(text, self.redactor)
+        return summarise(text, self.audited)
 
     def _elapsed_ms(self) -> float:
         return round(max(0.0, time.monotonic() - self.started - self.waited) * 1000, 3)

@@ -91,7 +91,8 @@ def declare(declared: Declaration, call_id: str, turn: Turn, parts: Parts) -> No
     """
     refuse_narrowed(declared.intent, turn)
     previous, justification = turn.intent.active, declared.justification
-    append(parts.audit, intent_event(declared, call_id, turn, parts.redactor, parts.rulebook.policy.version))
+    redactor, version = parts.redactor.for_audit(), parts.rulebook.policy.version
+    append(parts.audit, intent_event(declared, call_id, turn, redactor, version))
     turn.intent = select(turn.intent, declared.intent, declared.work_item)
     turn.emit(
         IntentSelected(
