@@ -73,8 +73,9 @@ client: $(CLIENT)
 # The lock file is honoured with uv, which is taken from PyPI into the virtual environment: none is needed on the machine.
 setup: $(STAMP)
 $(STAMP): pyproject.toml uv.lock
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Remit needs Python 3.11 or newer: name one, as in make setup PYTHON=python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.13,<1"
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.13,<1" || { echo "make setup needs a network, or a mirror of PyPI: see docs/install.md" >&2; exit 1; }
 	UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync --quiet --frozen --inexact --extra mlx --extra otel
 	touch $(STAMP)
 

@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 READ = ("run-tool", "read_file", '{"path": "src/cart.py"}', "--intent", "READ_FILE")
 ENV = ("run-tool", "read_file", '{"path": ".env"}', "--intent", "READ_FILE")
+WRITE = '{"syscall": "fs.write", "path": "src/cart.py"}'
 RULE = "  - {name: %s, match: {syscall: %s}, action: %s}\n"
 HEAD = "version: 1\ncapabilities:\n"
 READS = HEAD + RULE % ("reads", "fs.read", "allow")
@@ -344,6 +345,17 @@ def test_show_lists_rules_with_hits_dead_and_shadowed_ones(used: CommandLine) ->
     assert rules["read-workspace"]["hits"] == {"allowed": 1}
     assert rules["no-secrets"]["hits"] == {"denied": 1}
     assert "denied 1" in used("policy", "show").out
+
+
+def test_the_packaged_default_is_printed_to_begin_a_file_with(used: CommandLine) -> None:
+    printed = used("policy", "show", "--default").out
+    assert used("policy", "show", "--default", "--json").json["text"].rstrip() == printed.rstrip()
+    before = used("policy", "explain", "--action", WRITE, "--json").json
+    mine(used, printed)
+    assert used("policy", "check").code == DONE
+    after = used("policy", "explain", "--action", WRITE, "--json").json
+    assert after["verdict"] == before["verdict"] == "require_review"
+    assert after["reasons"][0]["file"] == str(used.config / "policy.yaml")
 
 
 # audit why

@@ -25,7 +25,7 @@ from remit_governance.policy.decision.builtin import BUILTIN
 from remit_governance.policy.decision.extension import read_rule
 from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.language.compile import Source, compile_policy
-from remit_governance.policy.language.load import own_rows
+from remit_governance.policy.language.load import default_source, own_rows
 from remit_governance.policy.language.policy_form import ConstraintsForm, MatchForm, RuleForm
 from remit_governance.policy.shell.catalogue.files import OwnProgramForm
 from remit_governance.values import Action
@@ -183,7 +183,7 @@ def wrong_commands(page: Page) -> Iterator[str]:
     )
     for line in page.console:
         for part in re.split(r" && | \| ", line):
-            words = COMMAND_LINE.fullmatch(part.strip())
+            words = COMMAND_LINE.fullmatch(re.sub(r" > \S+$", "", part.strip()))
             if words and not understood(shlex.split(words[1] or "")):
                 yield line
 
@@ -309,9 +309,12 @@ def test_a_wrong_name_is_found(find: Callable[[Page], Iterator[str]], text: str)
     assert len(list(find(Page("ARCHITECTURE.md", text)))) == 1
 
 
-# docs/policy.md: its policies can be loaded, its tables are complete, and its output is that of the program
+# docs/policy.md and docs/policy-reference.md: their policies can be loaded, their tables are complete, and their output
+# is that of the program
 
-YAML = [body for kind, body in page("docs/policy.md").fences if kind == "yaml"]
+REFERENCE, SHORT = page("docs/policy-reference.md"), page("docs/policy.md")
+FENCES = (*REFERENCE.fences, *SHORT.fences)
+YAML = [body for kind, body in FENCES if kind == "yaml"]
 NOT_POLICIES = [body for body in YAML if re.match(r"# \S*(?:permissions|programs)\.yaml\n", body)]
 OTHERS = {body.splitlines()[0]: body for body in NOT_POLICIES}
 POLICIES = [body for body in YAML if body not in NOT_POLICIES]
@@ -325,10 +328,19 @@ def test_every_policy_in_the_guide_loads(number: int) -> None:
     assert policy.layers[-1].rules or policy.redact
 
 
+def test_the_rule_that_the_guide_adds_to_the_default_makes_a_policy() -> None:
+    (added,) = re.findall(r"<<'END'\n(.*?)^END$", SHORT.text, re.MULTILINE | re.DOTALL)
+    policy = compile_policy([Source("new.yaml", default_source().text + added)])
+    assert policy.warnings == ()
+    assert "package-index" in {rule.name for rule in policy.layers[-1].rules}
+
+
 def test_the_standing_answers_in_the_guide_load_and_leave_out_no_key() -> None:
-    config = parse_permissions("permissions.yaml", OTHERS["# permissions.yaml"])
-    assert config.allow
-    prose = page("docs/policy.md").text.split("## Your standing answers")[1].split("\n## ")[0]
+    answers = [body for body in NOT_POLICIES if body.startswith("# permissions.yaml\n")]
+    read = [parse_permissions("permissions.yaml", body) for body in answers]
+    assert all(each.allow or each.deny for each in read)
+    assert len(read) == 3
+    prose = REFERENCE.text.split("## Your standing answers")[1].split("\n## ")[0]
     assert {key for key in (*PermissionConfig.model_fields, *Override.model_fields) if key not in prose} == {"version"}
 
 
@@ -343,13 +355,13 @@ def test_CMD_10_the_rows_of_programs_in_the_guide_do_what_it_says_and_leave_out_
     )
     said = [risk_of(Action("process.exec", script=line), own) for line in lines]
     assert said == ["low", "medium", "high", "low", "high"]
-    prose = page("docs/policy.md").text.split("### What programs do")[1].split("\n### ")[0]
+    prose = REFERENCE.text.split("### What programs do")[1].split("\n### ")[0]
     assert {key for key in OwnProgramForm.model_fields if key not in prose} == set()
 
 
 def rows(section: str) -> set[str]:
-    """Returns the names in backticks in the first column of the tables in a section of docs/policy.md."""
-    body = re.split(rf"^#+ {re.escape(section)}$", page("docs/policy.md").text, flags=re.MULTILINE)[1]
+    """Returns the names in backticks in the first column of the tables in a section of the reference."""
+    body = re.split(rf"^#+ {re.escape(section)}$", REFERENCE.text, flags=re.MULTILINE)[1]
     cells = re.findall(r"^\| ([^|]*) \|", re.split(r"^#", body, flags=re.MULTILINE)[0], re.MULTILINE)
     return {name for cell in cells for name in SPAN.findall(cell)}
 
@@ -362,8 +374,8 @@ def test_the_guide_lists_what_a_policy_may_say_and_nothing_else() -> None:
 
 
 def examples() -> list[tuple[str, str]]:
-    """Returns the command lines of docs/policy.md with the output that the page shows below them."""
-    blocks = "\n".join(body for kind, body in page("docs/policy.md").fences if kind == "console")
+    """Returns the command lines of both pages with the output that the page shows below them."""
+    blocks = "\n".join(body for kind, body in FENCES if kind == "console")
     return re.findall(r"^\$ remit (policy .*)\n((?:(?!\$ ).+\n)+)", blocks, re.MULTILINE)
 
 
@@ -381,12 +393,12 @@ def test_the_guide_shows_what_is_printed(
     assert capsys.readouterr().out.replace(str(tmp_path), "~/.config/remit") == output
 
 
-BROKEN = next((body for kind, body in page("docs/policy.md").fences if kind == "text"), "")
+BROKEN = next((body for kind, body in FENCES if kind == "text"), "")
 """The policy with mistakes in it that the guide checks."""
 
 
 def test_the_rule_in_the_guide_is_one() -> None:
-    (text,) = [body for kind, body in page("docs/policy.md").fences if kind == "python"]
+    (text,) = [body for kind, body in FENCES if kind == "python"]
     assert read_rule("rules/office-hours.py", "office-hours", text).syscalls == {"fs.write"}
 
 

@@ -33,7 +33,7 @@ export function Welcome({ model, samples, fill, chooseModel }: Props) {
       </ul>
       {builtIn && (
         <p>
-          {say('The built-in model is a set of rules, not a language model. It can do small tasks that one sentence describes: rename in a file, change a value, add a line, search, or run a command.')}{' '}
+          {say('The built-in model is a set of fixed patterns, not a language model. It can do small tasks that one sentence describes: rename in a file, change a value, add a line, search, or run a command.')}{' '}
           <button type="button" class="link" onClick={chooseModel}>{say('Connect a model')}</button> {say('for anything else.')}
         </p>
       )}

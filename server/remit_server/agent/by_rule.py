@@ -27,11 +27,11 @@ LEAST_SHOWN = 6_000
 """Characters of a result that a rule may always show, because a person reads them. If the model is asked later, the
 conversation is fitted to its window first."""
 
-BY_RULE = "(A rule of Remit did this. The model was not asked.)"
+BY_RULE = "(Remit's built-in model did this. Your model was not asked.)"
 HELP_BESIDE_MODEL = (
-    "Rules of Remit take a sentence that names one to three things to do: list, show and search files, run a command "
-    "or the tests, show what git says, rename, replace, add or remove a line, a comment or a docstring, change a "
-    "value, create, move or delete a file. Anything else the model answers. `/status` says which it is, and where "
+    "Remit's built-in model takes a sentence that names one to three things to do: list, show and search files, run a "
+    "command or the tests, show what git says, rename, replace, add or remove a line, a comment or a docstring, change "
+    "a value, create, move or delete a file. Your model answers anything else. `/status` says which it is, and where "
     "your messages go."
 )
 

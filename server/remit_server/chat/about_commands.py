@@ -27,7 +27,7 @@ from remit_server.contract import (
 from remit_server.errors import RemitError
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.check import why_not_there
-from remit_server.models.finding import find_choices
+from remit_server.models.finding import advice, find_choices
 from remit_server.models.remote.engines import sent_to
 from remit_server.runtime.connecting import where_messages_go, whole
 from remit_server.sessions.statistics import count
@@ -163,7 +163,8 @@ async def _models(chat: Chat) -> Sequence[str]:
         for each in choices
     ]
     keep = "`remit model use NAME` in a terminal sets it for all sessions."
-    return [f"The model is `{now}`. {where_messages_go(host)}", "", *rows, "", keep]
+    more = advice(choices) or keep
+    return [f"The model is `{now}`. {where_messages_go(host)}", "", *rows, "", more]
 
 
 def models(chat: Chat) -> Sequence[str]:

@@ -91,35 +91,41 @@ class Row:
 
 
 COMMANDS: dict[str, Row] = {
-    "acp": Row(acp, "run as an agent of Zed, JetBrains, Neovim, Emacs and others, on stdin and stdout"),
-    "ask": Row(ask, 'run one request (short form: `remit "add error handling"`); without a prompt, open a chat'),
-    "auth": Row(auth, "store, list and remove API keys in the operating system's keyring"),
-    "budget": Row(budget, "show the test coverage that explore mode has lost, and how to regain it"),
-    "audit": Row(audit, "read or verify the audit log of a workspace"),
-    "bootstrap": Row(bootstrap, "start the language server and restart it if it fails; list the runtimes found here"),
-    "completion": Row(completion, "print a shell completion script for bash, zsh or fish"),
-    "config": Row(config, "show every setting and where it is set; check the files; trust a folder"),
     "demo": Row(demo, "show reviewed edits and refusals in a sample workspace"),
-    "doctor": Row(doctor, "check the model, sandbox, policy, audit log and language server"),
-    "gateway": Row(gateway, "offer the model to other programs, as JSON lines on stdin and stdout"),
-    "http": Row(http, "run turns over HTTP and WebSocket on this machine, with a page for a browser"),
-    "hook": Row(hook, "decide and record the calls of Claude Code, Codex, Gemini CLI, Copilot or Cursor"),
-    "intent": Row(intent, "declare what a hooked agent is about to do"),
-    "mcp": Row(mcp, "offer Remit's tools to other agents, by the Model Context Protocol"),
+    "ask": Row(ask, 'run one request (short form: `remit "add error handling"`); without a prompt, open a chat'),
     "model": Row(model, "connect a model; list, check and pull models"),
-    "plugin": Row(plugin, "install plugins, whose tools Remit's agent can call; list, enable and remove them"),
+    "doctor": Row(doctor, "check the model, sandbox, policy, audit log and language server"),
+    "session": Row(session, "list, show, continue, copy, search, export and undo this folder's sessions"),
     "policy": Row(policy, "explain, check, test, replay, change and show the policy"),
-    "run-tool": Row(run_tool, "make one tool call, with all its checks"),
+    "audit": Row(audit, "read or verify the audit log of a workspace"),
+    "config": Row(config, "show every setting and where it is set; check the files; trust a folder"),
+    "auth": Row(auth, "store, list and remove API keys in the operating system's keyring"),
     "sandbox": Row(sandbox, "test this machine's sandbox, or run a command in it"),
-    "session": Row(session, "list, show, copy, search, export and undo this folder's sessions"),
-    "serve": Row(serve, "run the language server on stdin and stdout"),
-    "skill": Row(skill, "list your skills and this project's"),
-    "stdio": Row(stdio, "run turns for scripts, as JSON lines on stdin and stdout"),
-    "submit": Row(submit, "send a request to the workers of a queue"),
+    "budget": Row(budget, "show how much test coverage commits may still lose, and how to win it back"),
+    "run-tool": Row(run_tool, "make one tool call, with all its checks"),
     "tools": Row(tools, "list all tools, including your own"),
-    "watch": Row(watch, "follow a turn of a queue, and answer its questions"),
+    "skill": Row(skill, "list your skills and this project's"),
+    "plugin": Row(plugin, "install plugins, whose tools Remit's agent can call; list, enable and remove them"),
+    "mcp": Row(mcp, "offer Remit's tools to other agents, by the Model Context Protocol; add servers of it"),
+    "hook": Row(hook, "decide and record the calls of Claude Code, Codex, Gemini CLI, Copilot or Cursor"),
+    "intent": Row(intent, "declare what an agent with such a hook is about to do"),
+    "serve": Row(serve, "run the language server on stdin and stdout, as an editor starts it"),
+    "bootstrap": Row(bootstrap, "start the language server and restart it if it fails; list the runtimes found here"),
+    "acp": Row(acp, "run as an agent of Zed, JetBrains, Neovim, Emacs and others, on stdin and stdout"),
+    "stdio": Row(stdio, "run turns for scripts, as JSON lines on stdin and stdout"),
+    "http": Row(http, "run turns over HTTP and WebSocket on this machine, with a page for a browser"),
+    "gateway": Row(gateway, "offer the model to other programs, as JSON lines on stdin and stdout"),
     "worker": Row(worker, "run the turns that come over a queue (NATS)"),
+    "submit": Row(submit, "send a request to the workers of a queue"),
+    "watch": Row(watch, "follow a turn of a queue, and answer its questions"),
+    "completion": Row(completion, "print a shell completion script for bash, zsh or fish"),
 }
+"""All commands, in the order of the help: what a person types first is at the top."""
+
+FIRST_STEPS = (
+    "Begin with `remit demo`. Then `remit model` connects a model, and `remit` alone, in a folder of yours, opens a "
+    "chat. `remit COMMAND --help` says what a command takes."
+)
 
 SUBCOMMANDS: dict[str, tuple[str, ...]] = {
     "check": ("config", "model", "policy", "sandbox"),
@@ -204,7 +210,9 @@ def build_parser(chosen: str) -> WholeWords:
     """Returns a parser of the chosen command alone, or of all without their arguments if none is chosen: making each
     parser looks for translations, which would take as long as the command itself."""
     parser = WholeWords(
-        prog="remit", description="A coding agent that declares what it is about to do, and is held to it."
+        prog="remit",
+        description="A coding agent that declares what it is about to do, and is held to it.",
+        epilog=FIRST_STEPS,
     )
     parser.add_argument("--version", action="version", version=f"remit {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -93,6 +93,17 @@ async def find_choices(environment: Mapping[str, str], configured: str, ask: Fet
     return (*_elsewhere(configured, rows), *rows)
 
 
+HOW_TO_GET_ONE = (
+    "No language model was found here. Start one, such as Ollama with `ollama run qwen3:4b`, or store the key of a "
+    "service, such as `remit auth set anthropic`; then ask for this list again. docs/models.md has all ways."
+)
+
+
+def advice(choices: Sequence[Choice]) -> str | None:
+    """Returns how to get a language model if the list has none, or else None."""
+    return HOW_TO_GET_ONE if all(each.reference == BUILT_IN_MODEL for each in choices) else None
+
+
 def _port_of(configured: str) -> Iterator[Usual]:
     """Yields the port of the configured model's server if it is on this machine and not one of the usual ports."""
     remote = parse_reference(configured)
@@ -353,7 +364,7 @@ def list_models(environment: Mapping[str, str], configured: str) -> tuple[Listed
 
 
 def _find_folders(environment: Mapping[str, str], configured: str) -> Iterator[tuple[str, ModelFolder]]:
-    yield BUILT_IN_MODEL, ModelFolder("", "small edits and searches by rules, without a language model")
+    yield BUILT_IN_MODEL, ModelFolder("", "small edits and searches by fixed patterns, without a language model")
     seen = {BUILT_IN_MODEL}
     for name, folder in cached_models(cache_folder(environment)):
         seen.add(str(name))

@@ -1,4 +1,5 @@
-"""MOD-28: what a rule can do is done before one of the smallest models is asked, and is reported as done by a rule."""
+"""MOD-28: what a fixed pattern can do is done before one of the smallest models is asked, and the built-in model is
+named as the one that did it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,6 @@ pytestmark = pytest.mark.slow
 
 CART = "total = 1\nprint(total)\n"
 ANSWER = {"answer": "It is one."}
-BUILT_IN = "built-in model"
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_MOD_28_a_rule_does_it_and_the_model_is_not_asked(
         done = ask(remit, reference, sentence)
     status, said = result(done)
     assert (done.code, status, called(done), asked) == (0, "completed", tools, [])
-    assert SAYS.a_rule_of_remit_did_this in said
+    assert SAYS.the_built_in_model_did in said
     for name, text in files.items():
         file = remit.workspace / name
         assert file.read_text().startswith(text) if text else not file.exists()
@@ -146,7 +146,7 @@ def test_MOD_28_help_is_of_rules_and_the_model(remit: CommandLine) -> None:
     with small_server(trial=False) as reference:
         _, said = result(ask(remit, reference, "what can you do?"))
     assert "/status" in said
-    assert BUILT_IN not in said
+    assert SAYS.the_built_in_model_did not in said
 
 
 def test_MOD_28_the_next_message_may_follow_a_rules_turn(remit: CommandLine) -> None:

@@ -50,7 +50,7 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How a program, or one of its subcommands, reads its words. `marks` are those that docs/policy.md explains."""
+    """How a program, or one of its subcommands, reads its words. docs/policy-reference.md explains `marks`."""
 
     path: Argv
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])

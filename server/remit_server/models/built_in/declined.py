@@ -16,18 +16,19 @@ from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import route
 
 ANY = (
-    "I stopped: I follow fixed rules, and none fits this; ask me `what can you do`. A language model can do more. "
+    "I stopped: I follow fixed patterns, and none fits this; ask me `what can you do`. A language model can do more. "
     f"Connect one: {SHOWN}"
 )
 WRITING = (
-    f"I stopped: I follow fixed rules, and write no code or text of my own. A language model does. Connect one: {SHOWN}"
+    "I stopped: I follow fixed patterns, and write no code or text of my own. A language model does. "
+    f"Connect one: {SHOWN}"
 )
 QUESTION = (
-    "I stopped: I follow fixed rules, and none answers that question. A language model may answer it. "
+    "I stopped: I follow fixed patterns, and none answers that question. A language model may answer it. "
     f"Connect one: {SHOWN}"
 )
 EDIT = (
-    "I stopped: I follow fixed rules, and do not know exactly what to change. I need exact text, as in: "
+    "I stopped: I follow fixed patterns, and do not know exactly what to change. I need exact text, as in: "
     "{example}. For other wordings, " + CONNECT
 )
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "edits", "fixes")

@@ -26,7 +26,7 @@ from remit_server.models.profile import BUILT_IN, Profile
 
 BUILT_IN_MODEL = "built-in"
 """The reference of the model that comes with Remit."""
-NO_MODEL = "the built-in model follows rules for sentences about a workspace, and writes no text of its own"
+NO_MODEL = "the built-in model follows fixed patterns for sentences about a workspace, and writes no text of its own"
 
 
 class BuiltInProvider(ModelProvider):

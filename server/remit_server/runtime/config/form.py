@@ -70,7 +70,9 @@ class ModelSection(Section):
         "models.md",
         min_length=1,
     )
-    max_tokens: int = setting(MAX_TOKENS, "REMIT_MAX_TOKENS", "free", "tokens of one answer", ge=16, le=1 << 20)
+    max_tokens: int = setting(
+        MAX_TOKENS, "REMIT_MAX_TOKENS", "free", "the most tokens of one answer", ge=16, le=1 << 20
+    )
     temperature: float | None = setting(
         None,
         "REMIT_TEMPERATURE",
@@ -83,11 +85,18 @@ class ModelSection(Section):
         None,
         "REMIT_TOP_P",
         "free",
-        "the share of likely tokens to choose from (else what the model's own files say)",
+        "the likeliest tokens to choose from, as a share from 0 to 1 (else what the model's own files say)",
         gt=0,
         le=1,
     )
-    seed: int = setting(0, "REMIT_SEED", "free", "where the choice of a local model begins", ge=0, le=1 << 31)
+    seed: int = setting(
+        0,
+        "REMIT_SEED",
+        "free",
+        "the start of a local model's random choices; with the same number it answers the same",
+        ge=0,
+        le=1 << 31,
+    )
     effort: Effort | None = setting(
         None,
         "REMIT_EFFORT",
@@ -95,7 +104,12 @@ class ModelSection(Section):
         "how long a model that supports this thinks: low, medium, high; the log says so if a model does not",
     )
     context_tokens: int | None = setting(
-        None, "REMIT_CONTEXT_TOKENS", "free", "a window smaller than the model's, in tokens", ge=1_024, le=1 << 24
+        None,
+        "REMIT_CONTEXT_TOKENS",
+        "free",
+        "how many tokens of a conversation are sent at most, if that is less than the model can read",
+        ge=1_024,
+        le=1 << 24,
     )
     thinking: bool = setting(
         False, "REMIT_MODEL_THINKING", "free", "a local model that can think aloud may do so before it answers"
@@ -111,7 +125,7 @@ class ModelSection(Section):
         1024,
         "REMIT_MODEL_CACHE_MIB",
         "no",
-        "MiB that a local model remembers conversations in, all together",
+        "MiB of memory for what a local model has read, so that it need not read it again",
         gt=0,
         le=1 << 20,
     )
@@ -119,7 +133,7 @@ class ModelSection(Section):
         None,
         "REMIT_MODEL_CACHE_DIR",
         "no",
-        "a folder that keeps this after the model's process ends; it holds what was said",
+        "a folder that also keeps what the model has read after its process ends; it contains what was said",
     )
     idle_s: float = setting(
         900.0,
@@ -130,7 +144,7 @@ class ModelSection(Section):
         le=1e6,
     )
     memory_check: bool = setting(
-        True, "REMIT_MODEL_MEMORY_CHECK", "no", "load no model that seems larger than free memory"
+        True, "REMIT_MODEL_MEMORY_CHECK", "no", "refuse to load a model that seems larger than free memory"
     )
     record: Place | None = setting(None, "REMIT_RECORD", "no", "a file to record the model's traffic to")
 
@@ -149,7 +163,7 @@ class CompletionSection(Section):
         None,
         "REMIT_INLINE_COMPLETION_MODEL",
         "no",
-        "a model for that alone, such as a small one, named as in `model.name`",
+        "a model for completion alone, such as a small one, named as in `model.name`",
         min_length=1,
     )
 
@@ -157,8 +171,10 @@ class CompletionSection(Section):
 class LimitsSection(Section):
     """Limits of a turn."""
 
-    max_steps: int = setting(25, "REMIT_MAX_STEPS", "tighten", "steps of one turn", gt=0, le=100)
-    turn_timeout_s: float = setting(600.0, "REMIT_TURN_TIMEOUT_S", "tighten", "seconds of one turn", gt=0, le=3600)
+    max_steps: int = setting(25, "REMIT_MAX_STEPS", "tighten", "the most steps of one turn", gt=0, le=100)
+    turn_timeout_s: float = setting(
+        600.0, "REMIT_TURN_TIMEOUT_S", "tighten", "the most seconds that one turn may take", gt=0, le=3600
+    )
     approval_timeout_s: float = setting(
         300.0,
         "REMIT_APPROVAL_TIMEOUT_S",
@@ -171,18 +187,28 @@ class LimitsSection(Section):
         600,
         "REMIT_COMMAND_TIMEOUT_S",
         "tighten",
-        "seconds that a command or a run of tests may ask for at most",
+        "the most seconds that a command or a run of tests may ask for",
         ge=1,
         le=3600,
     )
     background: int = setting(
-        4, "REMIT_BACKGROUND", "tighten", "processes in the background at the same time (0: none)", ge=0, le=32
+        4, "REMIT_BACKGROUND", "tighten", "the most processes in the background at the same time (0: none)", ge=0, le=32
     )
     spare_memory_mib: int = setting(
-        128, "REMIT_SPARE_MEMORY_MIB", "no", "MiB of memory below which no turn begins (0: never)", ge=0, le=1 << 20
+        128,
+        "REMIT_SPARE_MEMORY_MIB",
+        "no",
+        "MiB of memory that must be free for a turn to begin (0: no such limit)",
+        ge=0,
+        le=1 << 20,
     )
     spare_disk_mib: int = setting(
-        100, "REMIT_SPARE_DISK_MIB", "no", "MiB of disk below which no turn begins (0: never)", ge=0, le=1 << 20
+        100,
+        "REMIT_SPARE_DISK_MIB",
+        "no",
+        "MiB of disk that must be free for a turn to begin (0: no such limit)",
+        ge=0,
+        le=1 << 20,
     )
 
 
@@ -204,8 +230,12 @@ class SessionsSection(Section):
     save: bool = setting(
         True, "REMIT_SESSIONS", "no", "whether sessions are kept on disk, and can be undone", "sessions.md"
     )
-    days: int = setting(30, "REMIT_SESSION_DAYS", "no", "days after the last use (0: for ever)", ge=0, le=36_500)
-    count: int = setting(100, "REMIT_SESSION_COUNT", "no", "sessions of a workspace that are kept", ge=1, le=100_000)
+    days: int = setting(
+        30, "REMIT_SESSION_DAYS", "no", "days that a session is kept after its last use (0: for ever)", ge=0, le=36_500
+    )
+    count: int = setting(
+        100, "REMIT_SESSION_COUNT", "no", "the most sessions of a workspace that are kept", ge=1, le=100_000
+    )
 
 
 class AuditSection(Section):
@@ -218,7 +248,12 @@ class AuditSection(Section):
 class LogSection(Section):
     """The log file, for whoever looks for a fault."""
 
-    level: LogLevel = setting("info", "REMIT_LOG_LEVEL", "no", "what the log file holds: debug, info, warning, error")
+    level: LogLevel = setting(
+        "info",
+        "REMIT_LOG_LEVEL",
+        "no",
+        "the least serious messages that the log file gets: debug, info, warning or error",
+    )
 
 
 class TelemetrySection(Section):
@@ -228,7 +263,7 @@ class TelemetrySection(Section):
         None,
         "REMIT_OTLP_ENDPOINT",
         "no",
-        "a collector that turns are sent to by OTLP over HTTP, as `http://127.0.0.1:4318`",
+        "a collector that gets reports of turns, by OTLP over HTTP, such as `http://127.0.0.1:4318`",
         "configuration.md#traces-and-metrics",
         pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$",
         max_length=2_000,
@@ -242,27 +277,32 @@ class WorkflowSection(Section):
         "explore",
         "REMIT_MODE",
         "tighten",
-        "`strict` has a failing test come before any code; `explore` does not",
+        "`strict`: a failing test has to come before code; `explore`: it does not",
         "workflow.md",
     )
     warning_points: float = setting(
         2.0,
         "REMIT_WARNING_POINTS",
         "tighten",
-        "points of coverage lost in explore mode at which you are warned",
+        "points of test coverage; if commits outside strict mode lose more, you are warned",
         "workflow.md#the-coverage-budget",
         ge=0,
         le=100,
     )
     lock_points: float = setting(
-        5.0, "REMIT_LOCK_POINTS", "tighten", "points of coverage lost that lock explore mode", ge=0, le=100
+        5.0,
+        "REMIT_LOCK_POINTS",
+        "tighten",
+        "points of test coverage; if commits outside strict mode lose more, explore mode is locked",
+        ge=0,
+        le=100,
     )
     test_hosts: Hosts = setting(
         (),
         "REMIT_TEST_HOSTS",
         "no",
-        'hosts that runs of tests reach over https where your policy allows each, as `[pypi.org, "example.org:8443"]`',
-        "policy.md#network",
+        'hosts that test runs reach over https if your policy allows each, such as `[pypi.org, "example.org:8443"]`',
+        "policy-reference.md#network",
         max_length=16,
     )
 
@@ -271,13 +311,23 @@ class SchedulerSection(Section):
     """How many commands run at once; what waits begins by its priority, and in order."""
 
     global_max: int = setting(
-        4, "REMIT_SCHEDULER_GLOBAL_MAX", "tighten", "commands that run at once, in all", ge=1, le=64
+        4, "REMIT_SCHEDULER_GLOBAL_MAX", "tighten", "the most commands that run at once", ge=1, le=64
     )
     code_executor: int = setting(
-        2, "REMIT_SCHEDULER_CODE_EXECUTOR", "tighten", "of these, commands without a network", ge=1, le=64
+        2,
+        "REMIT_SCHEDULER_CODE_EXECUTOR",
+        "tighten",
+        "how many of these may be commands without a network",
+        ge=1,
+        le=64,
     )
     integration_test: int = setting(
-        2, "REMIT_SCHEDULER_INTEGRATION_TEST", "tighten", "of these, commands that may reach hosts", ge=1, le=64
+        2,
+        "REMIT_SCHEDULER_INTEGRATION_TEST",
+        "tighten",
+        "how many of these may be commands that reach hosts",
+        ge=1,
+        le=64,
     )
 
 
@@ -288,7 +338,7 @@ class GitSection(Section):
         None,
         "REMIT_MESSAGE_PREFIX",
         "no",
-        "what each commit's message begins with, as `[remit]`",
+        "what the message of each commit begins with, such as `[remit]`",
         min_length=1,
         max_length=40,
         pattern=r"^[^\x00-\x1f\x7f]*$",
@@ -297,14 +347,14 @@ class GitSection(Section):
         False,
         "REMIT_AUTO_COMMIT",
         "no",
-        "you are not asked about a strict-mode commit that meets every criterion",
+        "commit in strict mode without asking you, if the commit meets every criterion",
         "workflow.md#the-review",
     )
     auto_commit_lines: int = setting(
         500,
         "REMIT_AUTO_COMMIT_LINES",
         "tighten",
-        "changed lines from which you are asked about it all the same",
+        "the most changed lines of such a commit; you are asked about a larger one",
         ge=0,
         le=100_000,
     )

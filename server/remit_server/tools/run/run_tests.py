@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
@@ -62,6 +63,13 @@ exit "$code"
 RunnerName = Literal["pytest", "unittest", "vitest", "jest", "node", "go", "cargo"]
 
 
+_INSTALLED_BY: Mapping[str, str] = {
+    "pytest": "python3 -m venv .venv && .venv/bin/pip install pytest",
+    "vitest": "npm install --save-dev vitest",
+    "jest": "npm install --save-dev jest",
+}
+"""Commands of a person that put a runner where a sandbox can look, by the runner's name."""
+
 MOST_PATHS = 50
 TestPath = Annotated[str, Field(max_length=4096)]
 
@@ -109,7 +117,9 @@ async def _prepare(arguments: RunTestsArguments, ctx: ToolContext) -> Plan:
     environment = _environment(choice, root)
     if shutil.which(runner.program, path=environment["PATH"]) is None:
         places = "in the system's folders, a version manager's, `.venv` or `node_modules`"
-        install = "the person can install it there (`remit sandbox check` names what it sees of the home folder)"
+        by = _INSTALLED_BY.get(runner.name)
+        there = f"in the project, with `{by}`" if by else "there"
+        install = f"the person can install it {there}; `remit sandbox check` names what it sees of the home folder"
         renew = "the person can recreate the virtual environment with a Python of the system or of a version manager"
         hidden = hidden_program(root, runner.program)
         raise ToolError(

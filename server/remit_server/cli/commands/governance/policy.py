@@ -134,5 +134,11 @@ COMMANDS: Mapping[str, Subcommand] = {
 }
 
 
-COMMAND = Subcommands(COMMANDS)
+WHERE = (
+    "Your rules are in `policy.yaml` in your configuration folder, which `remit doctor` names; without one, "
+    "the packaged default is in force. A project's rules are in its `.remit/policy.yaml`. docs/policy.md shows how to "
+    "write them."
+)
+
+COMMAND = Subcommands(COMMANDS, epilog=WHERE)
 add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -106,7 +106,7 @@ def _all_denied(policy: Policy, file: Path) -> Iterator[Problem]:
     """Yields a warning if no rule in the file allows or asks, so that the file denies everything."""
     written = (rule for layer in policy.layers for rule in layer.rules if rule.file == str(file))
     if all(rule.verdict is Verdict.DENY for rule in written):
-        fix = "add rules that allow or ask: docs/policy.md has a whole policy to begin with"
+        fix = "add rules that allow or ask: `remit policy show --default` prints a whole policy to begin with"
         yield Problem(str(file), 1, 1, "no rule allows or asks: everything is denied", fix)
 
 
@@ -194,10 +194,17 @@ def _declare_show(parser: argparse.ArgumentParser) -> None:
     counted = f"count in the last N calls (default {CALLS})"
     parser.add_argument("-n", "--last", type=whole_number, default=CALLS, metavar="N", help=counted)
     parser.add_argument("--hooks", action="store_true", help="the rules for another agent's calls, as `remit hook` has")
+    parser.add_argument(
+        "--default", action="store_true", help="print the packaged default, to begin your own file with"
+    )
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    """Lists the rules. Raises SetupError if a file cannot be used."""
+    """Lists the rules, or prints the packaged default. Raises SetupError if a file cannot be used."""
+    if arguments.default:
+        source = hook_default_source() if arguments.hooks else default_source()
+        print_result({"file": source.file, "text": source.text}, source.text.rstrip("\n"), as_json=arguments.json)
+        return DONE
     counted = count_rules(Settings.from_environment(arguments.workspace), arguments.last, hooks=arguments.hooks)
     if arguments.json:
         print_json(counted.json)
@@ -208,6 +215,13 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _rule_lines(counted: CountedRules) -> Iterator[str]:
+    for head, group in groupby(counted.rules, lambda each: _head(each.rule)):
+        yield style_text(head, "bold")
+        for each in group:
+            yield f"  {_describe_rule(each.rule, each.hits)}"
+            for why in _warnings(each.rule):
+                yield f"      {style_text(why, 'yellow')}"
+    yield f"counted in the last {counted.calls} calls" if counted.calls else "no calls have been recorded yet"
     yield style_text("what each intent opens", "bold")
     for intent, row in counted.matrix.items():
         words = row_difference(intent, INTENT_TOOLS, counted.matrix)
@@ -218,13 +232,6 @@ def _rule_lines(counted: CountedRules) -> Iterator[str]:
     yield from (f"  {visible(', '.join(globs), 'show')}" for globs in counted.test_globs)
     yield style_text("which files need no failing test first, by exemption", "bold")
     yield from (f"  {category}: {visible(', '.join(globs), 'show')}" for category, globs in counted.exemptions.items())
-    for head, group in groupby(counted.rules, lambda each: _head(each.rule)):
-        yield style_text(head, "bold")
-        for each in group:
-            yield f"  {_describe_rule(each.rule, each.hits)}"
-            for why in _warnings(each.rule):
-                yield f"      {style_text(why, 'yellow')}"
-    yield f"counted in the last {counted.calls} calls" if counted.calls else "no calls have been recorded yet"
 
 
 def _head(rule: ListedRule) -> str:

@@ -24,7 +24,7 @@ from remit_server.counted import counted
 from remit_server.errors import ModelUnavailable
 from remit_server.machine.installed import how_to_install
 from remit_server.models.check import ModelReport, check_model
-from remit_server.models.finding import Choice, find_choices
+from remit_server.models.finding import Choice, advice, find_choices
 from remit_server.models.local.hub.cache import HubName, cache_folder, hub_name
 from remit_server.models.local.hub.model_files import machine_memory
 from remit_server.runtime.config.layers import resolve
@@ -46,12 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="model_command", metavar="list|use|check|pull")
     parser.set_defaults(model_run=_use, model=None, json=False)
-    use = commands.add_parser("use", help="connect a model: try one step, and keep it as yours")
+
+    def declare(name: str, summary: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=summary, description=summary)
+
+    use = declare("use", "connect a model: try one step, and keep it as yours")
     use.add_argument("model", nargs="?", help="as `remit model list` names it (default: choose from that list)")
-    use.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    use.add_argument("--json", action="store_true", help="print one JSON object")
     use.set_defaults(model_run=_use)
-    check = commands.add_parser("check", help="load the model in its own process and run one governed step")
-    check.add_argument("model", nargs="?", help="as REMIT_MODEL names it (default: the configured one)")
+    check = declare("check", "load the model in its own process, and try one step in which it must declare an intent")
+    check.add_argument("model", nargs="?", help="as `remit model list` names it (default: the configured one)")
     check.add_argument(
         "--requests",
         nargs="?",
@@ -60,14 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="ask it twelve things, or those in FILE, in scratch folders, and count what comes out right",
     )
-    check.add_argument("--json", action="store_true", help="one JSON object, for machines")
+    check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(model_run=_check)
-    listed = commands.add_parser("list", help="the models you can use: on disk, on local servers, hosted")
-    listed.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
+    listed = declare("list", "the models you can use: on disk, on local servers, hosted")
+    listed.add_argument("--json", action="store_true", help="print one JSON object per line")
     listed.set_defaults(model_run=_list)
-    pulled = commands.add_parser("pull", help="pull a model from the Hugging Face hub")
+    pulled = declare("pull", "download a model from the Hugging Face hub, which Remit then loads itself")
     pulled.add_argument("name", metavar="ORG/NAME[@REVISION]", help="a repository of the hub in MLX format")
-    pulled.add_argument("--json", action="store_true", help="one JSON object a line, for machines")
+    pulled.add_argument("--json", action="store_true", help="print one JSON object per line")
     pulled.set_defaults(model_run=_pull)
 
 
@@ -79,8 +83,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     """Looks for models, lists them and marks the configured one."""
-    for choice in look():
+    choices = look()
+    for choice in choices:
         print_result({**asdict(choice), "usable": choice.problem is None}, draw_choice(choice), as_json=arguments.json)
+    if not arguments.json and (how := advice(choices)):
+        say(how)
     return DONE
 
 
@@ -126,6 +133,8 @@ def choose() -> str | None:
     choices = look()
     for number, choice in enumerate(choices, 1):
         say(f"{number:3} {draw_choice(choice)}")
+    if how := advice(choices):
+        say(how)
     try:
         return meant(input(PROMPT), choices)
     except (EOFError, KeyboardInterrupt):
@@ -157,7 +166,7 @@ def _check(arguments: argparse.Namespace) -> int:
     elif report.problem is not None:
         complain(report.problem, as_json=False)
     else:
-        say(f"{report.name} on {report.device}: {describe_report(report)}")
+        say(describe_report(report))
     if report.ok and arguments.requests is not None:
         return asyncio.run(_try(arguments.requests, arguments.model, as_json=arguments.json))
     return DONE if report.ok else FAILED
@@ -194,7 +203,7 @@ def describe_outcome(outcome: Outcome) -> str:
 def describe_report(report: ModelReport) -> str:
     """Returns the result of a model check as one line."""
     if not report.calls:
-        return "nothing to load, and no step to try"
+        return f"{report.name}, which has nothing to load and is always ready"
     known = [
         f"ready in {report.load_s:.1f} s",
         f"{report.memory_bytes / 2**20:.0f} MiB" if report.memory_bytes else "",
@@ -204,7 +213,7 @@ def describe_report(report: ModelReport) -> str:
         f"{report.tokens_per_s:.0f} tokens/s" if report.tokens_per_s else "",
         f"calls {' → '.join(report.calls)}",
     ]
-    return ", ".join(filter(None, known))
+    return f"{report.name} on {report.device}: {', '.join(filter(None, known))}"
 
 
 def _pull(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from remit_server.cli.commands.models_and_tools.model import describe_report
 from remit_server.cli.console import print_result, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import add_common_arguments
+from remit_server.counted import counted
 from remit_server.errors import RemitError
 from remit_server.machine.free_space import free_disk, free_memory
 from remit_server.models.check import check_model
@@ -76,7 +77,7 @@ def _model(settings: Settings) -> Finding:
     report = asyncio.run(check_model(settings.config.model.name, settings.engine))
     if report.problem is not None:
         return Finding("model", good=False, detail=report.problem.message, fix=report.problem.fix)
-    return Finding("model", good=True, detail=f"{report.name} on {report.device}: {describe_report(report)}")
+    return Finding("model", good=True, detail=describe_report(report))
 
 
 def _sandbox(settings: Settings) -> Finding:
@@ -101,7 +102,9 @@ def _policy(settings: Settings) -> Finding:
     if unanswerable is not None:
         return Finding("policy", good=False, detail=str(unanswerable), fix=unanswerable.fix)
     answers = f", and your answers in {settings.person_permissions}" if settings.person_permissions.exists() else ""
-    return Finding("policy", good=True, detail=f"{', '.join(policy.files)} ({len(policy.warnings)} warnings){answers}")
+    own = "" if settings.person_policy.exists() else f"; a policy of yours would be {settings.person_policy}"
+    found = f"{', '.join(policy.files)} ({counted(len(policy.warnings), 'warning')})"
+    return Finding("policy", good=True, detail=f"{found}{own}{answers}")
 
 
 def _audit(settings: Settings) -> Finding:

@@ -36,10 +36,10 @@ TIMED_OUT = 124
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     commands = parser.add_subparsers(dest="sandbox_command", metavar="check|run", required=True)
-    check = commands.add_parser(
-        "check", help="test each property from inside the sandbox; exits 1 if one does not hold"
-    )
-    run_one = commands.add_parser("run", help="run a command as the tools do, show what it changes, and discard that")
+    checks = "test each property from inside the sandbox; exits 1 if one does not hold"
+    check = commands.add_parser("check", help=checks, description=checks)
+    runs = "run a command as the tools do, show what it changes, and discard that"
+    run_one = commands.add_parser("run", help=runs, description=runs)
     for command in (check, run_one):
         command.add_argument("--runtime", choices=RUNTIMES, help="use this sandbox instead of the default")
         command.add_argument("--json", action="store_true", help="print one JSON object")

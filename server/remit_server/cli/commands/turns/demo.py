@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 import uuid
@@ -155,7 +156,10 @@ async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: 
     story.tell(
         f"The editor has {EDITED} open. Remit is asked {count} things. The sample's policy forbids the last but one,"
     )
-    story.tell("and in the last the model calls a tool outside its declared intent.\n")
+    story.tell("and in the last the model calls a tool outside its declared intent.")
+    if not story.answers_itself:
+        story.tell("It asks you before it changes or runs anything: type a letter, such as y, and press Enter.")
+    story.tell("")
     if not isolation.available:
         story.warn(f"skipped: {RUN}; there is no sandbox: {isolation.why}\n  fix: {isolation.fix}\n")
     result = await editor.run(_request(asked), story.take)
@@ -164,9 +168,7 @@ async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: 
     verified = await editor.request("workspace/executeCommand", {"command": "remit.audit.verify", "arguments": []})
     story.tell(f"\nWhat you saw: {story.seen}.")
     story.tell(f"audit: {verified['message']}")
-    story.tell(f"\nTry next:\n  cd {workspace} && remit   ask for something yourself")
-    story.tell("  remit model             connect a language model: the built-in one only follows fixed patterns")
-    story.tell(f"  remit audit log --workspace {workspace}")
+    story.tell(next_steps(workspace))
     if story.refused and verified["ok"]:
         as_it_was = buffer.text == before
         unchanged = f"you approved nothing, so {EDITED} is unchanged"
@@ -176,6 +178,25 @@ async def _tell_story(story: Story, editor: Editor, workspace: Path, isolation: 
         return DONE
     story.tell("the demo did not go as it should: see the lines above")
     return FAILED
+
+
+def next_steps(workspace: Path) -> str:
+    """Returns what a person can type next, with Remit's path if a shell would not find its name."""
+    started = Path(sys.argv[0])
+    found = shutil.which("remit") or started.name != "remit"
+    remit, folder = "remit" if found else shlex.quote(str(started.absolute())), shlex.quote(str(workspace))
+    lines = [
+        "\nTry next:",
+        f"  cd {folder} && {remit}",
+        "      opens a chat in the sample; in a project of yours it does the same",
+        f"  {remit} model",
+        "      connects a language model: the built-in one only follows fixed patterns",
+        f"  {remit} audit log --workspace {folder}",
+        "      shows the record of this demo",
+    ]
+    if not found:
+        lines.append("To type only `remit`, put its folder into your PATH: see docs/install.md")
+    return "\n".join(lines)
 
 
 def _request(asked: Sequence[str]) -> dict[str, Any]:
@@ -208,6 +229,11 @@ class Story:
         self.refused = False
         self.tasks: Sequence[str] = ()
         self._told = 0
+
+    @property
+    def answers_itself(self) -> bool:
+        """Whether nobody can be asked, so that the demo says yes itself."""
+        return self._json or not can_ask()
 
     @property
     def complete(self) -> bool:
@@ -286,7 +312,7 @@ class Story:
                 raise outcome
 
     async def _respond(self, question: ApprovalRequired) -> None:
-        if self._json or not can_ask():
+        if self.answers_itself:
             # On stderr for machines, so that the approval is not taken for a person's.
             why = "--json is for machines" if self._json else "standard input or output is not a terminal"
             print(f"    {why}: the demo answers yes itself", file=sys.stderr if self._json else sys.stdout, flush=True)
