@@ -15,7 +15,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.writes.commit import write_commit
 from remit_server.workspace.paths.workspace_path import Workspace
-from remit_server.workspace.trees.walk import find_ignored
+from remit_server.workspace.trees.ignore_layers import find_ignored
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

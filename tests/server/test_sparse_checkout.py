@@ -19,8 +19,9 @@ from remit_server.tools.search.search_files import search
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.ports import NoDocuments
+from remit_server.workspace.trees.ignore_layers import find_ignored
 from remit_server.workspace.trees.path_globs import parse_glob
-from remit_server.workspace.trees.walk import Limits, find_ignored
+from remit_server.workspace.trees.walk import Limits
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 

@@ -19,7 +19,7 @@ from remit_server.sandbox.bubblewrap.seccomp import profile_filter, profile_json
 from remit_server.sandbox.choose import candidates, choose_sandbox
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName, create_argv, not_below
-from remit_server.sandbox.containers.container_sandbox import system_image
+from remit_server.sandbox.containers.system_image import system_image
 from remit_server.sandbox.limits.limits import MIB, TEMPLATES, TemplateName
 from remit_server.sandbox.ports import CommandSpec, RuntimeName
 from remit_server.sandbox.seatbelt.seatbelt import find_descendants, living_below, profile_text, quote, seatbelt_argv

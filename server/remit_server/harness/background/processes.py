@@ -7,23 +7,31 @@ What it may do was judged when it was started, and it can change nothing outside
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import socket
-import time
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from remit_governance.audit.record import AuditKind
 from remit_server.contract import ErrorCode, ProcessChanged
 from remit_server.errors import ToolError
 from remit_server.harness.background.printed import Printed
+from remit_server.harness.background.process import (
+    LAID_BARE,
+    Kept,
+    Process,
+    end_if_bare,
+    end_process,
+    listen,
+    redacted_text,
+    require_ports,
+    serve_port,
+    wait_for,
+    watch,
+)
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
-from remit_server.machine.peers import is_own_user
 from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.ports import CommandOutput, Leave, Near, Progress
 from remit_server.tools.background.seen import Awaited, Ending, NewOutput, ProcessSeen, unknown_process
@@ -35,63 +43,12 @@ MOST_RUNNING = 4
 """Processes that may run at the same time, in all sessions of a workspace together, unless the person sets a limit."""
 MOST_LISTED = 20
 """Processes of a session that are listed: the newest ones."""
-_LOOK_S = 0.1
-_HIDDEN_S, _REST = 1.0, 20
-"""How often the hidden paths are checked: every `_HIDDEN_S` seconds, or after `_REST` times as long as a check took, if
-that is longer."""
 WITH_ITS_SERVER = Ending("with the server that ran it")
-_LAID_BARE = "a file that it may not read was written since it started; start it again"
 
 ChangedTo = Literal["started", "ready", "published", "ended"]
 
-
 Launch = Callable[[Progress, Loopback], Coroutine[Any, Any, CommandOutput]]
 """Runs a program in its sandbox until it ends; everything else that the start needs is already bound in."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The paths that are hidden from a process, each with the `identity` it had at the start (BG-02). `look` returns
-    the paths that would be hidden from it if it started now."""
-
-    paths: Mapping[Path, object]
-    look: Callable[[], Sequence[Path]]
-
-    def is_bare(self) -> bool:
-        """Returns whether the process might read something that it may not: a hidden path was replaced, so that it is
-        no longer hidden, or another path would have to be hidden now. An error while checking counts as yes."""
-        try:
-            changed = any(identity(path) != before for path, before in self.paths.items())
-            return changed or not self.paths.keys() >= set(self.look())
-        except (ToolError, OSError):
-            return True
-
-
-@dataclass(slots=True, eq=False)
-class Process:
-    """One process. `read` is the position up to which its output was read, `why` the reason if something else ends it.
-
-    `sent` is true for a command that was sent to the background: its sandbox was made for a command, so nothing can
-    reach its ports (BG-08)."""
-
-    id: str
-    command: str
-    record: CallRecord
-    kept: Kept
-    redact: Callable[[str], str]
-    printed: Printed = field(default_factory=Printed)
-    loopback: Loopback = field(default_factory=Loopback)
-    published: dict[int, str] = field(default_factory=dict[int, str])
-    serving: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
-    ending: Ending | None = None
-    why: str = ""
-    read: int = 0
-    sent: bool = False
-    task: asyncio.Task[None] | None = None
-
-    def seen(self) -> ProcessSeen:
-        """Returns the state of the process now. Reads files of /proc."""
-        return ProcessSeen(self.id, self.command, self.loopback.ports(), dict(self.published), self.ending)
 
 
 @dataclass(slots=True, eq=False)
@@ -177,21 +134,21 @@ class SessionProcesses:
 
         Raises ToolError (`not_found`) if there is no such process."""
         found = self._get(process)
-        met = await _wait(found, awaited)
+        met = await wait_for(found, awaited)
         data, lost = found.printed.since(found.read)
         found.read = found.printed.total
         # Check only after taking the output: if the check finds nothing laid bare, nothing laid bare is in this output.
-        await _end_if_bare(found)
-        if found.why == _LAID_BARE:
+        await end_if_bare(found)
+        if found.why == LAID_BARE:
             data, lost, met = b"", 0, False
-        text = await asyncio.to_thread(_text, found, data)
+        text = await asyncio.to_thread(redacted_text, found, data)
         return NewOutput(found.seen(), text, lost, met)
 
     async def near(self, process: str) -> Near:
         """Returns the ports of a process, for a command to reach. Raises ToolError if it has ended or listens on
         none."""
         found = await self._running(process)
-        _require_ports(found)
+        require_ports(found)
         if not (ports := found.loopback.ports()):
             fix = "read what it prints; `port` waits until it listens"
             raise ToolError(f"cannot reach {process}", "it listens on no port", fix, code=ErrorCode.NOT_FOUND)
@@ -262,7 +219,7 @@ class SessionProcesses:
     async def stop(self, process: str) -> ProcessSeen:
         """Ends a process with all its child processes. Raises ToolError if no process has this id."""
         found = self._get(process)
-        await _end(found, "it was stopped")
+        await end_process(found, "it was stopped")
         return found.seen()
 
     async def publish(self, process: str, port: int, record: CallRecord) -> str:
@@ -270,21 +227,21 @@ class SessionProcesses:
 
         Raises ToolError if the process has ended, does not listen on the port, or cannot be reached."""
         found = await self._running(process)
-        _require_ports(found)
+        require_ports(found)
         if port not in found.loopback.ports():
             fix = "name a port that it listens on: `/processes` lists them"
             raise ToolError(f"cannot publish port {port}", f"{process} does not listen on it", fix)
         if port not in found.published:
-            listener = _listen(port)
+            listener = listen(port)
             found.published[port] = f"http://127.0.0.1:{listener.getsockname()[1]}"
             record.record_process(AuditKind.PORT_PUBLISHED, process, port=str(port), address=found.published[port])
-            found.serving.append(asyncio.create_task(_serve(found, listener, port)))
+            found.serving.append(asyncio.create_task(serve_port(found, listener, port)))
             self._tell(found, "published", f"port {port} of {process} is at {found.published[port]} on this machine")
         return found.published[port]
 
     async def end(self) -> None:
         """Ends all processes of the session."""
-        await asyncio.gather(*(_end(each, "its session ended") for each in self._processes.values()))
+        await asyncio.gather(*(end_process(each, "its session ended") for each in self._processes.values()))
 
     def take_up(self, commands: Sequence[str]) -> None:
         """Lists the processes that an earlier server ran in this session, as ended with that server."""
@@ -314,14 +271,14 @@ class SessionProcesses:
 
     async def _running(self, process: str) -> Process:
         found = self._get(process)
-        await _end_if_bare(found)
+        await end_if_bare(found)
         if found.ending is not None:
             raise _has_ended(found.seen())
         return found
 
     async def _live(self, process: Process, launch: Launch) -> None:
         """Runs a process until it ends, and notes how it ended."""
-        watching = asyncio.create_task(_watch(process))
+        watching = asyncio.create_task(watch(process))
         try:
             ending = _ending(await launch(process.printed.feed, process.loopback))
         except ToolError as error:
@@ -341,7 +298,7 @@ class SessionProcesses:
         ending = process.ending = process.ending or Ending(process.why)
         process.published.clear()
         process.printed.finish()
-        if process.why == _LAID_BARE:
+        if process.why == LAID_BARE:
             # The output may hold what the process should not have read. Earlier output was checked when it was read.
             process.printed.forget()
         self._tell(process, "ended", f"{process.id} has ended: {ending.how}")
@@ -364,25 +321,8 @@ class SessionProcesses:
             log.warning("nobody was told of process %s", process)
 
 
-def identity(path: Path) -> object:
-    """Returns a value that changes when another file or folder takes the path's place; None if nothing is there."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
 def _stays(why: str, fix: str) -> ToolError:
     return ToolError("nothing was sent to the background", why, fix, code=ErrorCode.NOT_FOUND)
-
-
-def _require_ports(process: Process) -> None:
-    """Raises ToolError if the ports of the process cannot be reached, because it was sent to the background."""
-    if process.sent:
-        why = "it is a command that was sent to the background, so its ports cannot be reached"
-        fix = "stop it, and start it with `start_process`"
-        raise ToolError(f"cannot reach {process.id}", why, fix, code=ErrorCode.NOT_FOUND)
 
 
 def _has_ended(process: ProcessSeen) -> ToolError:
@@ -397,75 +337,3 @@ def _ending(output: CommandOutput) -> Ending:
     if output.timed_out:
         return Ending("it ran as long as a process may")
     return Ending(f"it reached a limit of the sandbox: {output.stopped}")
-
-
-async def _end(process: Process, why: str) -> None:
-    _cancel(process, why)
-    if process.task is not None:
-        await asyncio.wait([process.task])
-
-
-def _cancel(process: Process, why: str) -> None:
-    """Cancels the process's task, but only once, because a second cancellation would cut its clean-up short."""
-    if process.ending is None and not process.why and process.task is not None:
-        process.why = why
-        process.task.cancel()
-
-
-async def _end_if_bare(process: Process) -> None:
-    """Ends the process if it might read what it may not, before anything of it is handed on."""
-    if process.ending is None and await asyncio.to_thread(process.kept.is_bare):
-        await _end(process, _LAID_BARE)
-
-
-async def _watch(process: Process) -> None:
-    """Ends the process soon after a file that it may not read appears where it can read it."""
-    bare, took = False, 0.0
-    while not bare:
-        await asyncio.sleep(max(_HIDDEN_S, took * _REST))
-        since = time.monotonic()
-        bare = await asyncio.to_thread(process.kept.is_bare)
-        took = time.monotonic() - since
-    _cancel(process, _LAID_BARE)
-
-
-async def _wait(process: Process, awaited: Awaited) -> bool:
-    """Waits for what is awaited; returns whether it came."""
-    loop = asyncio.get_running_loop()
-    until, begun, looked = loop.time() + awaited.within_s, process.read, -1
-    while True:
-        if awaited.port and awaited.port in process.loopback.ports():
-            return True
-        if process.printed.total != looked:
-            looked = process.printed.total
-            data, _ = process.printed.since(begun)
-            if awaited.text and awaited.text in await asyncio.to_thread(_text, process, data):
-                return True
-            if data and not awaited.text and not awaited.port:
-                return True
-        left = until - loop.time()
-        if process.ending is not None or left <= 0:
-            return False
-        await process.printed.wait(min(left, _LOOK_S))
-
-
-def _text(process: Process, data: bytes) -> str:
-    return process.redact(data.decode(errors="replace").replace("\0", ""))
-
-
-def _listen(port: int) -> socket.socket:
-    """Returns a socket on this machine's loopback, on the same port if it is free, else on any free port.
-
-    Raises ToolError if there is none."""
-    for wanted in (port, 0):
-        with contextlib.suppress(OSError):
-            return socket.create_server(("127.0.0.1", wanted))
-    why = "this machine has no free port"
-    raise ToolError(f"cannot publish port {port}", why, "try again", code=ErrorCode.LIMIT_REACHED)
-
-
-async def _serve(process: Process, listener: socket.socket, port: int) -> None:
-    """Serves the published port until the task is cancelled. Only processes of our own user may connect."""
-    with listener:
-        async with process.loopback.serving(listener, port, is_own_user):
-            await asyncio.get_running_loop().create_future()

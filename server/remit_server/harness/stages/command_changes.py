@@ -33,7 +33,7 @@ from remit_server.harness.stages.write import JudgedWrite, write_judged
 from remit_server.harness.turn import Turn
 from remit_server.harness.workflow.exempted_edits import edits_beyond
 from remit_server.tools.spec import CommandPlan, FileChange, FolderChange, Outcome, Plan, WritePlan
-from remit_server.workspace.trees.walk import find_ignored
+from remit_server.workspace.trees.ignore_layers import find_ignored
 
 Refused: TypeAlias = list[tuple[str, str]]
 """Paths that are not taken over, each with the reason."""

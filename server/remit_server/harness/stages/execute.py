@@ -14,7 +14,8 @@ from typing import Any, assert_never
 from remit_governance.values import Effect
 from remit_server.harness.approval.proposal import Proposal
 from remit_server.harness.background.printed import Printed
-from remit_server.harness.background.processes import Foreground, Kept, SessionProcesses, identity
+from remit_server.harness.background.process import Kept, identity
+from remit_server.harness.background.processes import Foreground, SessionProcesses
 from remit_server.harness.commands.hidden_paths import DeniedReads
 from remit_server.harness.commands.inside import Attempts, Inside
 from remit_server.harness.commands.live_output import show_live

@@ -50,7 +50,7 @@ from remit_server.tools.workflow.review_work import ReviewWorkArguments
 from remit_server.tools.workflow.revise_tests import REVISE_TESTS, take_back_code
 from remit_server.tools.workflow.set_mode import SetModeArguments
 from remit_server.tools.workflow.workflow_request_exemption import ExemptionArguments
-from remit_server.workspace.trees.walk import find_ignored
+from remit_server.workspace.trees.ignore_layers import find_ignored
 
 UNPROVEN = "this proves nothing yet"
 _WRITING = frozenset({State.CODE_WRITING, State.EXPLORING, State.RETROACTIVE_TESTING})

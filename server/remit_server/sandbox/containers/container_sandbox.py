@@ -1,36 +1,28 @@
-"""Podman and Docker behind the port: one container for each command, removed when the command ends (BOX-07).
-
-Also makes the image that commands run in unless the person names one: empty folders on which this system's own programs
-are mounted.
-"""
+"""Podman and Docker behind the port: one container for each command, removed when the command ends (BOX-07)."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import hashlib
-import io
 import os
 import secrets
 import shutil
-import socket
-import struct
 import subprocess
 import sys
-import tarfile
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from remit_server.machine.peers import is_dead, this_process
 from remit_server.sandbox.advice import no_sandbox, require_isolation
-from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSWD, hidden_paths_below
+from remit_server.sandbox.bubblewrap.bubblewrap_options import hidden_paths_below
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
 from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_json
-from remit_server.sandbox.channel import SOCKET, Holds, open_channel
+from remit_server.sandbox.channel import open_channel
 from remit_server.sandbox.containers import container_argv as containers
 from remit_server.sandbox.containers.container_argv import Container, ProgramName
 from remit_server.sandbox.containers.container_layer import (
@@ -44,9 +36,11 @@ from remit_server.sandbox.containers.container_layer import (
     tried_well,
     user_inside,
 )
+from remit_server.sandbox.containers.system_image import image_here, system_paths
+from remit_server.sandbox.containers.ways_trial import TRIAL_OF_WAYS, TRIAL_S, UNIX, WENT, ChannelTrial, come_in
 from remit_server.sandbox.findings import Circumstances, Trial, circumstances
 from remit_server.sandbox.limits.limits import MIB, TEMPLATES
-from remit_server.sandbox.network.doors import PORT, open_doors
+from remit_server.sandbox.network.doors import open_doors
 from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.network.mounted_socket import PLACE, MountedSocket, open_mounted_socket
 from remit_server.sandbox.outcome import (
@@ -61,18 +55,13 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Pr
 from remit_server.sandbox.server_identity import clear_leftovers, find_leftovers, lasting_folder, prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
 from remit_server.sandbox.visible.environment import (
-    SCRATCH,
     SYSTEM_FOLDERS,
     command_environment,
     mounts_named_by,
-    places_of,
     visible_outside,
 )
-from remit_server.sandbox.visible.toolchains import folders_above
 from remit_server.uninterrupted import finish_uninterrupted
 
-_TRIAL_S = 60.0
-_LOOK_S = 0.02
 _ACT_S = 30.0
 _AGAIN_S = (0.3, 1.0, 0.0)
 # Exit codes that may be the command's own, or mean that nothing started, or that the kernel killed the command.
@@ -114,55 +103,6 @@ class _Given:
 
 
 _NOTHING_MORE = _Given()
-_CREDENTIALS = struct.Struct("iii")
-_SERVED = PORT + 1
-_UNIX = b"it can make UNIX sockets"
-_TRIAL_OF_WAYS = f"""
-import os, socket
-try:
-    socket.socket(socket.AF_UNIX)
-    print("{_UNIX.decode()}")
-except OSError:
-    pass
-proxy = socket.create_connection(("127.0.0.1", {PORT}))
-proxy.sendall(b"CONNECT remit.invalid:443 HTTP/1.1\\r\\n\\r\\n")
-print(proxy.recv(12).decode())
-channel = socket.socket(fileno=int(os.environ["{SOCKET}"]))
-channel.sendall(b"hello")
-print(channel.recv(9).decode())
-serving = socket.create_server(("127.0.0.1", {_SERVED}))
-serving.settimeout({_TRIAL_S / 2})
-print(serving.accept()[0].recv(9).decode())
-"""
-_WENT = (b"HTTP/1.1 403", b"known", b"came")
-"""The lines that `_TRIAL_OF_WAYS` prints: the proxy answered, the channel answered, and a connection came in."""
-
-
-class _Trial:
-    """The server's end of the trial's channel: answers whether the sender is a process of the sandbox."""
-
-    def begin(self) -> Mapping[str, str]:
-        """Gives no variables."""
-        return {}
-
-    def serve(self, ours: socket.socket, holds: Holds) -> None:
-        """Answers once."""
-        _, control, _, _ = ours.recvmsg(9, socket.CMSG_SPACE(_CREDENTIALS.size))
-        senders = [_CREDENTIALS.unpack(data)[0] for _, kind, data in control if kind == socket.SCM_CREDENTIALS]
-        ours.sendall(b"known" if any(map(holds, senders)) else b"unknown")
-
-
-async def _come_in(loopback: Loopback) -> None:
-    """Connects to the port that the trial serves, as soon as it is open, and holds the connection until cancelled."""
-    while _SERVED not in await asyncio.to_thread(loopback.ports):  # noqa: ASYNC110  nothing tells of a port
-        await asyncio.sleep(_LOOK_S)
-    loop = asyncio.get_running_loop()
-    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as coming:
-        coming.setblocking(False)
-        async with loopback.serving(listener, _SERVED):
-            await loop.sock_connect(coming, listener.getsockname())
-            await loop.sock_sendall(coming, b"came")
-            await loop.create_future()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +220,7 @@ class Containers:
         can be made."""
         if self._files is None:
             self._files = await asyncio.to_thread(_make_files_folder)
-        image, content = (self._image, b"") if self._image else await asyncio.to_thread(_system_image)
+        image, content = (self._image, b"") if self._image else await asyncio.to_thread(image_here)
         if (await self._act(containers.exists_argv(self._program, image))).exit_code != 0:
             if not content:
                 raise RuntimeError(f"there is no image `{image}`: get it with `{self._program} pull`")
@@ -313,7 +253,7 @@ class Containers:
     async def _trial(self, place: _Place) -> Isolation:
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _require_readable(Path(folder))
-            trial = CommandSpec(("/bin/sh", "-c", _READ_LIMITS), here, here, command_environment({}), _TRIAL_S)
+            trial = CommandSpec(("/bin/sh", "-c", _READ_LIMITS), here, here, command_environment({}), TRIAL_S)
             ended = await self._contained(trial, place)
         if ended.exit_code != 0:
             return self._did_not_start(ended)
@@ -326,7 +266,7 @@ class Containers:
     async def _try_more(self, isolation: Isolation, place: _Place) -> _Found:
         """Returns isolation and place, completed by trials of a layer, the proxy, a channel and the loopback."""
         (area, read_only), (held, offline) = await asyncio.gather(self._find_area(place), self._try_ways(place))
-        hosts, channel, background = (line in held for line in _WENT)
+        hosts, channel, background = (line in held for line in WENT)
         ways = replace(isolation, hosts=hosts, channel=channel, background=background, offline=offline)
         more = replace(ways, layers=area is not None, read_only=read_only)
         return _Found(more, replace(place, area=area))
@@ -339,7 +279,7 @@ class Containers:
                 here = _require_readable(Path(folder))
                 make_trial(here)
                 argv = ("/bin/sh", "-c", TRIAL)
-                trial = CommandSpec(argv, here, here, command_environment({}), _TRIAL_S, writes=True)
+                trial = CommandSpec(argv, here, here, command_environment({}), TRIAL_S, writes=True)
                 try:
                     ended, left, _ = await self._layered(trial, replace(place, area=area))
                 except OSError as error:
@@ -356,29 +296,29 @@ class Containers:
         return None, f"{why}; {helps}, or install bubblewrap"
 
     async def _try_ways(self, place: _Place) -> tuple[Sequence[bytes], str]:
-        """Returns which lines of `_WENT` a command printed; unless it was all, also the reason with advice."""
-        argv = (self._python(), "-I", "-S", "-B", "-c", _TRIAL_OF_WAYS)
+        """Returns which lines of `WENT` a command printed; unless it was all, also the reason with advice."""
+        argv = (self._python(), "-I", "-S", "-B", "-c", TRIAL_OF_WAYS)
         loopback = Loopback()
-        coming = asyncio.create_task(_come_in(loopback))
+        coming = asyncio.create_task(come_in(loopback))
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _require_readable(Path(folder))
-            trial = CommandSpec(argv, here, here, command_environment({}), _TRIAL_S, network=("example.org",))
+            trial = CommandSpec(argv, here, here, command_environment({}), TRIAL_S, network=("example.org",))
             try:
-                ended = await self._connected(replace(trial, loopback=loopback, channel=_Trial()), place)
+                ended = await self._connected(replace(trial, loopback=loopback, channel=ChannelTrial()), place)
             except (OSError, RuntimeError) as error:
                 return (), f"{error}; install bubblewrap"
             finally:
                 coming.cancel()
                 await asyncio.wait([coming])
         said = ended.stdout.value().splitlines()
-        if said == [*_WENT]:
+        if said == [*WENT]:
             return said, ""
         helps = (
             f"put a `python3` of version 3.9 or newer into the image `{self._image}`"
             if self._image
             else f"use a {self._program} that runs on this machine, with Linux"
         )
-        held = () if _UNIX in said else said
+        held = () if UNIX in said else said
         return (
             held,
             f"{last_line(ended.stderr.value()) or 'it does not reach the server'}; {helps}, or install bubblewrap",
@@ -567,12 +507,6 @@ def _require_readable(folder: Path) -> Path:
     return folder
 
 
-def _system_image() -> tuple[str, bytes]:
-    """Returns the image with the folders above every toolchain of the person, because the runtime itself would make
-    them listable."""
-    return system_image(passed=folders_above(places_of(os.environ)))
-
-
 def _make_files_folder() -> Path:
     """Makes a folder of the seccomp profiles, and of an empty folder and an unreadable file that cover hidden paths."""
     folder = _require_readable(lasting_folder("containers"))
@@ -587,46 +521,3 @@ def _make_files_folder() -> Path:
     for name in profiles:
         (folder / f"{name}.json").write_text(profile_json(name))
     return folder
-
-
-_FOLDERS = ("/usr", "/etc", "/proc", "/sys", "/dev", "/run", "/var")
-
-
-def system_image(system: Iterable[str] = SYSTEM_FOLDERS, passed: Iterable[Path] = ()) -> tuple[str, bytes]:
-    """Returns the image's name, which changes with its content, and a tar file of it.
-
-    Folders of `system` that are links on this machine become links in the image. The `passed` folders, which only lead
-    to a mount, cannot be listed inside.
-    """
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as tar:
-        for name in _FOLDERS:
-            tar.addfile(_tar_entry(name, tarfile.DIRTYPE, 0o755))
-        tar.addfile(_tar_entry(SCRATCH, tarfile.DIRTYPE, 0o1777))
-        for path in passed:
-            if str(path) not in _FOLDERS and not any(map(path.is_relative_to, (SCRATCH, *SYSTEM_FOLDERS))):
-                tar.addfile(_tar_entry(str(path), tarfile.DIRTYPE, 0o111))
-        for folder in map(Path, system):
-            if folder.is_symlink():
-                link = _tar_entry(str(folder), tarfile.SYMTYPE, 0o777)
-                link.linkname = str(folder.readlink())
-                tar.addfile(link)
-        for name, content in (("/etc/passwd", PASSWD), ("/etc/group", GROUP)):
-            entry = _tar_entry(name, tarfile.REGTYPE, 0o644)
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    digest = hashlib.sha256(data.getvalue()).hexdigest()[:12]
-    return f"localhost/remit-system:{digest}", data.getvalue()
-
-
-def system_paths() -> tuple[Path, ...]:
-    """Returns what is mounted on the image: this system's programs, and the few files of /etc that they need."""
-    folders = (Path(name) for name in SYSTEM_FOLDERS)
-    files = (Path("/etc", name) for name in ETC)
-    return (*(f for f in folders if f.is_dir() and not f.is_symlink()), *(f for f in files if f.exists()))
-
-
-def _tar_entry(name: str, kind: bytes, mode: int) -> tarfile.TarInfo:
-    entry = tarfile.TarInfo(name.lstrip("/"))
-    entry.type, entry.mode = kind, mode
-    return entry

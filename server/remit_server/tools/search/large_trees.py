@@ -18,15 +18,9 @@ from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.exclude import exclude_lists
 from remit_server.workspace.trees.ignore import ripgrep_reads_otherwise
+from remit_server.workspace.trees.ignore_layers import ripgrep_differs, ripgrep_keeps_case
 from remit_server.workspace.trees.ripgrep import Listing, Matching, list_with_ripgrep
-from remit_server.workspace.trees.walk import (
-    Limits,
-    is_not_too_deep,
-    listing_filter,
-    ripgrep_differs,
-    ripgrep_keeps_case,
-    walk_open,
-)
+from remit_server.workspace.trees.walk import Limits, is_not_too_deep, listing_filter, walk_open
 
 # Paths in no order, and a predicate that says whether `walk` would yield a path.
 _Named = tuple[Iterable[str], Callable[[str], bool]]

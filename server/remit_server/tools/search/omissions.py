@@ -14,8 +14,9 @@ from typing import TypeVar
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, MAX_IGNORE_LINES
+from remit_server.workspace.trees.ignore_layers import find_ignored, is_asked_for
 from remit_server.workspace.trees.path_globs import Glob
-from remit_server.workspace.trees.walk import Limits, find_ignored, ignored_below, is_asked_for
+from remit_server.workspace.trees.walk import Limits, ignored_below
 
 _MOST_NAMED = 3
 _MAX_NAME_CHARS = 100

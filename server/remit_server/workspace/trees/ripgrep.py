@@ -23,7 +23,8 @@ from pathlib import Path
 from remit_server.workspace.content.files import TEMPORARY_PREFIX
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import folds_case
-from remit_server.workspace.trees.walk import Limits, find_cut, ignore_files_above, ripgrep_passes_over
+from remit_server.workspace.trees.ignore_layers import find_cut, ignore_files_above, ripgrep_passes_over
+from remit_server.workspace.trees.walk import Limits
 
 _FLAGS = (
     *("--no-config", "--no-ignore-messages", "--color=never", "--null", "--hidden", "--no-follow"),

@@ -19,7 +19,8 @@ from remit_server.workspace.git_config import is_on
 from remit_server.workspace.paths.workspace_path import UNUSABLE, Workspace, WorkspacePath
 from remit_server.workspace.trees.exclude import IGNORE_CASE, unread_list
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, IgnoreRules, parse_ignore_file
-from remit_server.workspace.trees.walk import Limits, find_ignored, is_asked_for, walk_open
+from remit_server.workspace.trees.ignore_layers import find_ignored, is_asked_for
+from remit_server.workspace.trees.walk import Limits, walk_open
 
 _PATTERNS = "info/sparse-checkout"
 _SPARSE = "core.sparsecheckout"
