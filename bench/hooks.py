@@ -24,10 +24,10 @@ from pathlib import Path
 from remit_governance.intents import NO_INTENT
 from remit_governance.policy.language.load import load_policy
 from remit_governance.rulebook import Rulebook
-from remit_server.hooks.actions import Place
-from remit_server.hooks.agents import AGENTS
-from remit_server.hooks.deciding import Governed, decide
-from remit_server.hooks.events import ToolCalled, parse_event
+from remit_server.hooks.formats.agents import AGENTS
+from remit_server.hooks.formats.events import ToolCalled, parse_event
+from remit_server.hooks.judging.actions import Place
+from remit_server.hooks.judging.deciding import Governed, decide
 from remit_server.workspace.paths.workspace_path import Workspace
 from remit_server.workspace.trees.known_folders import KnownFolders
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -17,19 +18,43 @@ CALLERS = {
     "server/remit_server/models/profile.py": "a profile names the tools that a small model is offered",
     "server/remit_server/models/check.py": "it has a model call one tool",
     "server/remit_server/models/steps": "it shows a model what calls look like",
-    "server/remit_server/cli/commands/demo.py": "it plays a model",
+    "server/remit_server/cli/commands/turns/demo.py": "it plays a model",
     "server/remit_server/cli/tdd_scenario.py": "it plays a model",
     "governance/remit_governance/intents.py": "it is the table of intents",
-    "server/remit_server/hooks/tool_rows.py": "it names the tools of other agents, some of which have these names",
-    "server/remit_server/hooks/deciding.py": "it has the intents' table say what opens another agent's tools",
+    "server/remit_server/hooks/formats/tool_rows.py": "it names the tools of other agents, some of which have these names",
+    "server/remit_server/hooks/judging/deciding.py": "it has the intents' table say what opens another agent's tools",
 }
 """The modules that may name tools, and why."""
 
 
-def names_in(file: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(file.read_bytes()))
+@dataclass(frozen=True)
+class Module:
+    """What the tests ask about a module: the tools that it names, the functions and classes that say `Any`, what it
+    imports, its classes, and its public functions whose docstring begins with no verb."""
+
+    tools: frozenset[str]
+    untyped: tuple[str, ...]
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    classes: tuple[str, ...]
+    verbless: tuple[str, ...]
+
+
+@cache  # because parsing a thousand files takes most of the time of each test
+def look_at(file: Path) -> Module:
+    tree = ast.parse(file.read_bytes())
+    nodes = [*ast.walk(tree)]
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return texts & TOOLS.keys()
+    return Module(
+        frozenset(texts & TOOLS.keys()),
+        tuple(untyped(nodes)),
+        tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)),
+        tuple(node.name for node in tree.body if isinstance(node, ast.ClassDef)),
+        tuple(begins_without_verb(nodes)),
+    )
+
+
+def names_in(file: Path) -> frozenset[str]:
+    return look_at(file).tools
 
 
 def test_TOOL_14_nobody_outside_the_tools_names_one() -> None:
@@ -44,10 +69,10 @@ def test_TOOL_14_whoever_may_name_one_does() -> None:
     assert [place for place, files in named.items() if not any(map(names_in, files))] == []
 
 
-def untyped(file: Path) -> list[str]:
+def untyped(nodes: Iterable[ast.AST]) -> list[str]:
     """Returns the functions with `Any` in their signature, and the classes with `Any` in a field."""
     found = list[str]()
-    for node in ast.walk(ast.parse(file.read_bytes())):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg)
             said = [each.annotation for each in every if each is not None] + [node.returns]
@@ -62,7 +87,8 @@ def untyped(file: Path) -> list[str]:
 
 def test_what_the_harness_hands_on_is_typed_to_the_last_field() -> None:
     files = (ROOT / "server/remit_server/harness").rglob("*.py")
-    assert {str(file.relative_to(ROOT)): untyped(file) for file in files if untyped(file)} == {}
+    found = {str(file.relative_to(ROOT)): look_at(file).untyped for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
 
 
 PACKAGES = {"remit_server": ROOT / "server", "remit_governance": ROOT / "governance"}
@@ -97,12 +123,12 @@ def modules() -> dict[str, Path]:
 
 
 def imported_by(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_bytes())):
-        if isinstance(node, ast.ImportFrom) and node.module:
+    for node in look_at(file).imports:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif node.module:
             whole = (f"{node.module}.{alias.name}" for alias in node.names)
             yield from (name if name in modules() else str(node.module) for name in whole)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
 
 
 def test_a_small_module_with_one_importer_has_a_reason() -> None:
@@ -123,8 +149,7 @@ def test_no_layer_has_two_public_classes_of_one_name() -> None:
     found = Counter[tuple[str, str]]()
     for name, file in modules().items():
         if INSIDE not in str(file):
-            classes = (node for node in ast.parse(file.read_bytes()).body if isinstance(node, ast.ClassDef))
-            found.update((".".join(name.split(".")[:2]), each.name) for each in classes if each.name[0] != "_")
+            found.update((".".join(name.split(".")[:2]), each) for each in look_at(file).classes if each[0] != "_")
     assert [each for each, count in found.items() if count > 1] == []
 
 
@@ -166,8 +191,8 @@ NO_VERBS = frozenset(
 """First words of a docstring that says what a function is, and not what it does."""
 
 
-def begins_without_verb(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_bytes())):
+def begins_without_verb(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
             told = ast.get_docstring(node)
             if (
@@ -175,10 +200,13 @@ def begins_without_verb(file: Path) -> Iterator[str]:
                 and told.split()[0] in NO_VERBS
                 and not any("property" in ast.unparse(d) for d in node.decorator_list)
             ):
-                yield f"{file.relative_to(ROOT)}:{node.name}"
+                yield node.name
 
 
 def test_a_public_docstring_begins_with_what_is_done() -> None:
     assert [
-        found for file in modules().values() if INSIDE not in str(file) for found in begins_without_verb(file)
+        f"{file.relative_to(ROOT)}:{found}"
+        for file in modules().values()
+        if INSIDE not in str(file)
+        for found in look_at(file).verbless
     ] == []

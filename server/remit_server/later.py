@@ -26,3 +26,14 @@ class Later:
             return getattr(importlib.import_module(self.module), name)(*given, **named)
 
         return function
+
+
+def later_modules(package: str) -> Callable[[str], Later]:
+    """Returns the `__getattr__` of a package, each of whose modules is imported when it is used."""
+
+    def module(name: str) -> Later:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Later(f"{package}.{name}")
+
+    return module

@@ -27,6 +27,6 @@ def enter() -> NoReturn:
 
 
 def _answer(agent: str, event: str) -> None:
-    from remit_server.hooks.client import answer_fast
+    from remit_server.hooks.resident.client import answer_fast
 
     answer_fast(agent, event)

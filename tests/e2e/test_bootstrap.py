@@ -20,11 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from messages import SAYS
 
-from remit_server import bootstrap, peers, pulse
+from remit_server import bootstrap
 from remit_server.bootstrap.container import Workspace, create_argv
 from remit_server.bootstrap.keep_up import LAST_LINES, MOST_RESTARTS, may_restart
 from remit_server.bootstrap.runtimes import INSTALL, RUNTIMES, describe_runtimes, find_runtimes
-from remit_server.cli.commands.bootstrap import START
+from remit_server.cli.commands.servers.bootstrap import START
+from remit_server.machine import peers
+from remit_server.streams import pulse
 
 REMIT = [sys.executable, "-P", "-c", START]
 QUICK = (
@@ -235,6 +237,6 @@ def test_CLI_11_it_is_of_the_standard_library_and_under_500_lines() -> None:
     }
     others = {name for name in names if name.partition(".")[0] not in sys.stdlib_module_names}
     assert {name for name in others if not name.startswith("remit_server.bootstrap.")} == {
-        "remit_server.peers",
-        "remit_server.pulse",
+        "remit_server.machine.peers",
+        "remit_server.streams.pulse",
     }

@@ -9,7 +9,7 @@ import pytest
 from command_line import CommandLine
 from messages import SAYS
 
-import remit_server.cli.commands.ask as ask
+import remit_server.cli.commands.turns.ask as ask
 from remit_server.cli.main import COMMANDS, FLAGS, SUBCOMMANDS, WholeWords, build_parser, is_prompt, parse_words
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 from command_line import CommandLine, Done
 from messages import SAYS
 
-from remit_server.cli.commands.demo import next_steps
+from remit_server.cli.commands.turns.demo import next_steps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
 

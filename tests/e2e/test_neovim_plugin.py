@@ -19,7 +19,7 @@ from command_line import REMIT, CommandLine
 from messages import SAYS
 
 from remit_governance.workflow.states import Mode
-from remit_server.cli.commands.demo import sample_workspace
+from remit_server.cli.commands.turns.demo import sample_workspace
 from remit_server.cli.tdd_scenario import REQUEST, make_repository, script_of
 
 ROOT = Path(__file__).parents[2]
@@ -484,7 +484,7 @@ def test_NVI_07_a_question_that_nobody_answers_in_time_is_over(start: Callable[.
     editor.remit("make it new")
     editor.asked()
     editor.ended()
-    assert "deny (deadline, once)" in editor.chat
+    assert "denied: nobody answered in time" in editor.chat
     assert (editor.text, editor.virtual) == ("".join(LINES), [])
     editor.remit("review")
     assert "Remit is not asking anything" in editor.told

@@ -17,7 +17,7 @@ import pytest
 from tests.support.command_line import CommandLine
 
 from remit_governance.workflow.states import Mode
-from remit_server.cli.commands.demo import sample_workspace
+from remit_server.cli.commands.turns.demo import sample_workspace
 from remit_server.cli.main import DONE
 from remit_server.cli.tdd_scenario import CODE, CODE_FILE, MESSAGE, NEW_TEST, TEST_FILE, make_repository, run_scenario
 from remit_server.transports.lsp.editor import Editor

@@ -24,9 +24,20 @@ def calls(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(args=[first, *_], func=ast.Attribute(attr="to_thread")):
-                yield ast.unparse(first)
+                yield spell(first)
             case ast.Call():
-                yield ast.unparse(node.func)
+                yield spell(node.func)
+
+
+def spell(node: ast.AST) -> str:
+    """Returns what `ast.unparse` does, in much less time for dotted names."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as owner, attr=name):
+            return f"{spell(owner)}.{name}"
+        case _:
+            return ast.unparse(node)
 
 
 @cache
@@ -63,7 +74,7 @@ def callers(ends: str) -> set[str]:
         (
             "sandbox.run",
             {
-                "cli/commands/sandbox.py",
+                "cli/commands/setup/sandbox.py",
                 "harness/stages/execute.py",
                 "harness/commands/history.py",
                 "runtime/own_files/external_tools.py",

@@ -67,7 +67,6 @@ async def test_THR_model_of_files_that_share_a_name_the_one_that_is_named_is_edi
         "src/a",
         "all of it",
         "src/c/util.py",
-        "src/a/util.py and src/b/util.py",
     ],
 )
 async def test_THR_model_a_file_that_is_not_named_is_not_edited(tmp_path: Path, place: str) -> None:
@@ -82,12 +81,23 @@ async def test_THR_model_a_file_that_is_not_named_is_not_edited(tmp_path: Path, 
         assert result.reason
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    ["Use `new_name` instead of `old_name` throughout {}", "rename old_name to new_name in {}"],
+)
+async def test_MOD_23_of_two_files_that_are_named_each_is_edited(tmp_path: Path, sentence: str) -> None:
+    async with built_in(tmp_path, "src/a/util.py", "src/b/util.py", "src/c/util.py") as bench:
+        result = await bench.ask(sentence.format("src/a/util.py and src/b/util.py"))
+        assert result.status == "completed"
+        assert changed(bench) == {"src/a/util.py": RENAMED, "src/b/util.py": RENAMED}
+
+
 async def test_THR_model_in_a_tree_too_large_to_list_several_named_files_are_no_guess_either(tmp_path: Path) -> None:
     async with built_in(tmp_path, "src/a/util.py", "src/b/util.py") as bench:
         (bench.workspace / "many").mkdir()
         for number in range(MOST_PATHS):
             (bench.workspace / "many" / f"f{number}").touch()
-        result = await bench.ask("rename old_name to new_name in src/a/util.py and src/b/util.py")
+        result = await bench.ask("rename old_name to new_name in util.py")
         assert result.status == "declined"
         assert all((bench.workspace / path).read_text() == CODE for path in ("src/a/util.py", "src/b/util.py"))
         result = await bench.ask("rename old_name to new_name in src/b/util.py")

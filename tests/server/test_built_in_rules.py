@@ -27,6 +27,7 @@ from remit_server.models.built_in.answers import (
     ASKED_FOR,
     CHANGED,
     DELETED_FILE,
+    LIST,
     NO_DEFINITION,
     NOT_GONE_ON,
     OUTSIDE_WORKFLOW,
@@ -46,6 +47,7 @@ from remit_server.models.built_in.edits.line_edits import (
     Document,
     Insert,
     LineEdit,
+    ListEntry,
     Pin,
     Remove,
     RemoveEntry,
@@ -63,6 +65,7 @@ from remit_server.models.built_in.routes import (
     MESSAGE,
     NEW_NAME,
     NEW_TEXT,
+    OWN_GIT,
     PLACE,
     Define,
     Edited,
@@ -71,6 +74,7 @@ from remit_server.models.built_in.routes import (
     Route,
     Routed,
     Tail,
+    ValueOf,
 )
 from remit_server.models.built_in.routing import route, wishes_in
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
@@ -95,6 +99,32 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("search for 8085", "search_files", {"pattern": "8085", "context_lines": 0}),
     ("what is RATE set to", "search_files", {"pattern": "RATE", "context_lines": 0}),
     ("make stock", "run_command", {"command": "make stock"}),
+    ("can you do a make clean for me", "run_command", {"command": "make clean"}),
+    ("find the TODO and FIXME comments", "search_files", {"pattern": "TODO|FIXME", "context_lines": 0}),
+    (
+        "which make targets are there",
+        "search_files",
+        {"pattern": r"^[A-Za-z][\w./-]*\s*:(?:[^=]|$)", "path": "Makefile", "context_lines": 0},
+    ),
+    ("shw me teh readme", "read_file", {"path": "README.md"}),
+    ("git commit -am 'a darker red'", "git_commit", {"message": "a darker red"}),
+    ("executa o alvo board do Makefile", "run_command", {"command": "make board"}),
+    ("please run just the one test called test_tax", "run_tests", {"filter": "test_tax"}),
+    ("make a copy of notes.txt named old.txt", "run_command", {"command": "cp notes.txt old.txt"}),
+    ("Who made the last commit?", "run_command", {"command": "git show --stat HEAD"}),
+    ("dimmi su quale branch sono", "git_status", {}),
+    ("move notes.txt into a new folder called docs", "move_file", {"path": "notes.txt", "new_path": "docs/notes.txt"}),
+    (
+        'in README.md, replace the word "crossing" with "sailing" wherever it appears',
+        "edit_file",
+        {"path": "README.md", "old_text": "crossing", "new_text": "sailing", "replace_all": True, "whole_word": True},
+    ),
+    ("mostra o ficheiro notes.txt", "read_file", {"path": "notes.txt"}),
+    (
+        "remplace localhost par 127.0.0.1 dans config.json",
+        "edit_file",
+        {"path": "config.json", "old_text": "localhost", "new_text": "127.0.0.1", "replace_all": True},
+    ),
     ("run the lint target", "run_command", {"command": "make lint"}),
     (
         "there's a typo in the readme, recieve should be receive",
@@ -308,6 +338,17 @@ def test_MOD_23_a_line_that_is_named_is_read_and_changed(sentence: str, path: st
 
 
 ENDS = [
+    ("which log level is set?", ValueOf(("log", "level"))),
+    ("what's the tax rate in config.json", ValueOf(("tax", "rate"), "config.json")),
+    ("which port does the server use?", ValueOf(("port",))),
+    ("how many workers are there", ValueOf(("workers",))),
+    ("welcher Port ist eingestellt?", ValueOf(("port",))),
+    ("quel est le port", ValueOf(("port",))),
+    ("cuál es el puerto", ValueOf(("puerto",))),
+    ("qual è la porta", ValueOf(("porta",))),
+    ("what is the purpose of this", None),
+    ("what is a monad", None),
+    ("what's the difference between a and b", None),
     ("how many lines has notes.txt?", Tail("notes.txt", 0)),
     ("how many lines are in src/cart.py", Tail("src/cart.py", 0)),
     ("count the lines of notes.txt", Tail("notes.txt", 0)),
@@ -318,6 +359,19 @@ ENDS = [
     ("what's the last line of notes.txt", Tail("notes.txt", 1)),
     ("show me the last 3 lines of notes.txt", Tail("notes.txt", 3)),
     ("zeig mir die letzten 3 Zeilen von notes.txt", Tail("notes.txt", 3)),
+    ("Can I see the last three lines of notes.txt?", Tail("notes.txt", 3)),
+    ("linecount of notes.txt?", Tail("notes.txt", 0)),
+    ("what does total() return", Define("total")),
+    ("let me see the function `total`", Define("total")),
+    ("config.json: debug -> true", Edited("config.json", SetValue("debug", "true"))),
+    ("change the mail port in config.json from 25 to 587", Edited("config.json", SetValue("mail port", "587"), True)),
+    ("set the wind limit to 42 knots", Missing(FILE, "wind limit", guessed=True)),
+    ("add de to the list of languages in config.json", Edited("config.json", ListEntry("languages", "de", True), True)),
+    ("take fr off the languages list in config.json", Edited("config.json", ListEntry("languages", "fr", False), True)),
+    ("uncomment total in src/cart.py", Edited("src/cart.py", Commented("total", out=False))),
+    ("stash my changes", Missing(OWN_GIT.format(command="git stash"))),
+    ("tag this commit as v1.2", Missing(OWN_GIT.format(command="git tag v1.2"))),
+    ("Ajoute s'il te plaît la ligne b à la fin de notes.txt", Edited("notes.txt", Insert("b", AtLine(0)))),
     ("how many lines of notes.txt are about tax?", None),
     ("how many lines should a function have?", None),
     ("add logging to config.json", None),
@@ -783,6 +837,33 @@ WISHES_OF = {
     "lösche README.md, danach starte die Tests": ("lösche README.md", "starte die Tests"),
     "show notes.txt, then remove line 2 of notes.txt": ("show notes.txt", "remove line 2 of notes.txt"),
     "list the files and run the tests": ("list the files", "run the tests"),
+    "run the tests after you change RATE to 2 in src/tax.py": ("change RATE to 2 in src/tax.py", "run the tests"),
+    "after deleting notes.txt, run the tests": ("delete notes.txt", "run the tests"),
+    "delete notes.txt and commit": ("delete notes.txt", "commit with the message “Delete notes.txt”"),
+    "rinomina notes.txt in a.txt e fai un commit": (
+        "rinomina notes.txt in a.txt",
+        "commit with the message “Rinomina notes.txt in a.txt”",
+    ),
+    'please add "a" to notes.txt, run the tests and commit everything': (
+        'please add "a" to notes.txt',
+        "run the tests",
+        'commit everything with the message “Add "a" to notes.txt”',
+    ),
+    "show src/cart.py and src/tax.py": ("show src/cart.py", "show src/tax.py"),
+    'add the bullet "- b" right below "- a" in README.md and print the whole file': (
+        'add the bullet "- b" right below "- a" in README.md',
+        "show README.md",
+    ),
+    "how many lines does the readme have and who wrote the last commit": (
+        "how many lines does the readme have",
+        "who wrote the last commit",
+    ),
+    "set RATE to 2 in src/cart.py and src/tax.py and commit it": (
+        "set RATE to 2 in src/cart.py",
+        "set RATE to 2 in src/tax.py",
+        "commit with the message “Set RATE to 2 in src/cart.py and src/tax.py”",
+    ),
+    'replace "a" with "b" between src/cart.py and src/tax.py': (),
     'replace "a" with "b" in notes.txt; delete src/tax.py': ('replace "a" with "b" in notes.txt', "delete src/tax.py"),
     "rename total to amount in src/cart.py and then run pytest": (
         "rename total to amount in src/cart.py",
@@ -874,6 +955,45 @@ def test_MOD_23_a_line_is_commented_out_and_back(path: str, line: str, after: st
 def test_MOD_23_the_only_line_of_a_block_is_not_commented_out() -> None:
     with pytest.raises(NoPlace):
         plan_edit("a.py", Commented(2, out=True), ["if a:", "    b()"])
+
+
+LANGUAGES = [
+    (
+        "a.yaml",
+        ["languages:", "  - en", "  - fr", "rows: 8"],
+        "de",
+        ["languages:", "  - en", "  - fr", "  - de", "rows: 8"],
+    ),
+    ("a.yaml", ["languages:", "- en"], "de", ["languages:", "- en", "- de"]),
+    ("a.yaml", ["languages: [en, fr]  # spoken"], "de", ["languages: [en, fr, de]  # spoken"]),
+    ("a.yaml", ["languages: []"], "de", ["languages: [de]"]),
+    ("a.toml", ['languages = ["en", "fr"]', "rows = 8"], "de", ['languages = ["en", "fr", "de"]', "rows = 8"]),
+    ("a.toml", ["languages = [", "    'en',", "]"], "de", ["languages = [", "    'en',", "    'de',", "]"]),
+    (
+        "a.json",
+        ["{", '  "languages": [', '    "en"', "  ]", "}"],
+        "de",
+        ["{", '  "languages": [', '    "en",', '    "de"', "  ]", "}"],
+    ),
+    ("a.json", ['{"a": {"languages": ["en"]}}'], "de", None),
+    ("a.yaml", ["languages:", "  - en"], "en", None),
+    ("a.yaml", ["a:", "  languages: [en]", "b:", "  languages: [en]"], "de", None),
+    ("a.yaml", ["languages: en"], "de", None),
+]
+
+
+@rows("path, lines, entry, after", LANGUAGES)
+def test_MOD_23_an_entry_joins_its_list_and_leaves_it_and_nothing_else_changes(
+    path: str, lines: list[str], entry: str, after: list[str] | None
+) -> None:
+    if after is None:
+        with pytest.raises(NoPlace):
+            plan_edit(path, ListEntry("languages", entry, added=True), lines)
+        return
+    made = edited("\n".join([*lines, ""]), plan_edit(path, ListEntry("languages", entry, added=True), lines))
+    assert made.split("\n")[:-1] == after
+    back = edited(made, plan_edit(path, ListEntry("languages", entry, added=False), after))
+    assert back.split("\n")[:-1] == lines
 
 
 @rows(
@@ -1391,29 +1511,38 @@ async def built_in(folder: Path) -> AsyncIterator[Bench]:
 
 DONE = [
     ("which files are there?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
+    ("find all TODOs", "completed", "`TODO` is nowhere in the files."),
+    ("find 'a (b)' in notes.txt", "completed", "`a (b)` is nowhere in notes.txt."),
     ("find the definition of curry", "completed", "It is defined in tools.py, line 3."),
     ("look up the definition of the function curry()", "completed", "It is defined in tools.py, line 3."),
     ("where is curry defined?", "completed", "It is defined in tools.py, line 3."),
     ("where is RATE defined?", "completed", "It is defined in a_table.py, line 1."),
+    ("what is the default rate?", "completed", "```\na_table.py:1: RATE = 2\n```"),
+    (
+        "what are the rows in a_table.py",
+        "completed",
+        "a_table.py, line 2:\n\n```py\nROWS = dict(\n    curry=[1],\n)\n```",
+    ),
+    ("which log level is set?", "declined", QUESTION),
     ("where is size defined?", "completed", "It is defined in tools.py, line 4."),
     ("what is the diff between RATE and curry?", "declined", f"{QUESTION} `RATE` is defined in a_table.py, line 1."),
     ("explain the function curry", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
     ("what does curry do?", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
     ("what does everybody do?", "declined", QUESTION),
     ("explain the function nowhere", "declined", f"{NO_DEFINITION.format(name='nowhere')} {QUESTION[11:]}"),
-    ("show me curry", "completed", "tools.py, line 3:\nclass curry:\n    size = 1"),
-    ("show me ROWS", "completed", "a_table.py, line 2:\nROWS = dict(\n    curry=[1],\n)"),
+    ("show me curry", "completed", "tools.py, line 3:\n\n```py\nclass curry:\n    size = 1\n```"),
+    ("show me ROWS", "completed", "a_table.py, line 2:\n\n```py\nROWS = dict(\n    curry=[1],\n)\n```"),
     ("show me nowhere", "declined", NO_DEFINITION.format(name="nowhere")),
     ("what is this?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
     ("what can u do", "completed", WHAT),
     ("hey, are you chatgpt?", "completed", WHAT),
-    ("show notes.txt", "completed", "milk"),
+    ("show notes.txt", "completed", "```txt\nmilk\n```"),
     ("how many lines has notes.txt", "completed", "notes.txt has 1 line."),
     ("how long is tools.py?", "completed", "tools.py has 4 lines."),
-    ("what is the last line of tools.py?", "completed", "    size = 1"),
-    ("show the last 2 lines of tools.py", "completed", "class curry:\n    size = 1"),
-    ("show the last 9 lines of notes.txt", "completed", "milk"),
-    ("search Nowhere in src", "completed", "It is nowhere in src."),
+    ("what is the last line of tools.py?", "completed", "```py\n    size = 1\n```"),
+    ("show the last 2 lines of tools.py", "completed", "```py\nclass curry:\n    size = 1\n```"),
+    ("show the last 9 lines of notes.txt", "completed", "```txt\nmilk\n```"),
+    ("search Nowhere in src", "completed", "`Nowhere` is nowhere in src."),
     ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
     ("delete the file", "declined", FILE),
     ('replace "tea" with "bread" in notes.txt', "declined", None),
@@ -1435,7 +1564,7 @@ async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str,
     [
         ("delete the file", "asks"),
         ("add a docstring to curry in tools.py", "asks"),
-        ("delete notes.txt and commit", "asks"),
+        ("show notes.txt and commit", "asks"),
         ("make a branch called x", "declined"),
         ("write me a game", "declined"),
     ],
@@ -1478,12 +1607,49 @@ async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
         assert found == {"notes.txt": "milk\neggs\n", "src/cart.py": "class Cart:\n    sum = 5\n"}
 
 
+async def test_MOD_23_what_is_shown_keeps_its_lines_and_its_markup(tmp_path: Path) -> None:
+    """Clients draw an answer as Markdown, which would join lines and take `__name__` for bold text."""
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "src" / "__init__.py").write_text("")
+        (bench.workspace / "page.md").write_text("# Title\n```\ncode\n```\n")
+        (bench.workspace / "main.py").write_text('a = 1\nif __name__ == "__main__":\n    b = 2\n')
+        shown = [
+            (await bench.ask(sentence)).final_output
+            for sentence in ("show page.md", "show main.py", "find __name__ in main.py", "list the files")
+        ]
+    assert shown == [
+        "````md\n# Title\n```\ncode\n```\n````",
+        '```py\na = 1\nif __name__ == "__main__":\n    b = 2\n```',
+        '```\nmain.py:2: if __name__ == "__main__":\n```',
+        "`a_table.py`, `main.py`, `notes.txt`, `page.md`, `src/__init__.py`, `src/cart.py`, `tools.py`",
+    ]
+
+
+@pytest.mark.parametrize("sentence", ["rename size to width", "rename size to width in tools.py", "change size to 2"])
+async def test_MOD_23_an_attached_file_is_the_file_that_a_sentence_leaves_out(tmp_path: Path, sentence: str) -> None:
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "other.py").write_text("size = 1\n")
+        place = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 12}}
+        selection = {"type": "selection", "path": "tools.py", "range": place, "text": "    size = 1"}
+        result = await bench.ask({"type": "text", "text": sentence, "attachments": [selection]})
+        assert result.status == "completed", result.final_output
+        assert [each.path for each in result.changes] == ["tools.py"]
+
+
+async def test_MOD_23_only_for_a_file_that_is_missing_the_files_are_offered(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        file, repository = [
+            (await bench.ask(each)).final_output for each in ("show nothing.txt", "show the git status")
+        ]
+    assert (LIST in str(file), LIST in str(repository)) == (True, False)
+
+
 async def test_MOD_23_two_wishes_are_done_in_their_order(tmp_path: Path) -> None:
     async with built_in(tmp_path) as bench:
         result = await bench.ask("set total to 5 in src/cart.py and show src/cart.py, then delete notes.txt")
         assert (result.status, result.final_output) == (
             "completed",
-            f"{CHANGED}\n\nclass Cart:\n    total = 5\n\n{DELETED_FILE.format(path='notes.txt')}",
+            f"{CHANGED}\n\n```py\nclass Cart:\n    total = 5\n```\n\n{DELETED_FILE.format(path='notes.txt')}",
         )
         assert not (bench.workspace / "notes.txt").exists()
 
@@ -1493,7 +1659,7 @@ async def test_MOD_23_after_what_was_not_done_no_other_wish_is(tmp_path: Path) -
         result = await bench.ask('show notes.txt, delete the line "class Cart:" from src/cart.py and delete notes.txt')
         assert result.status == "declined"
         assert result.final_output is not None
-        assert result.final_output.startswith(f"milk\n\n{UNCHANGED}")
+        assert result.final_output.startswith(f"```txt\nmilk\n```\n\n{UNCHANGED}")
         assert result.final_output.endswith(NOT_GONE_ON.format(wish="delete notes.txt"))
         assert (bench.workspace / "notes.txt").exists()
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from config_values import VALUES, as_variable
 
-from remit_server.cli.commands.config import template
+from remit_server.cli.commands.setup.config import template
 from remit_server.errors import SetupError
 from remit_server.runtime.config.editor import read_editor
 from remit_server.runtime.config.form import KEYS, SECTIONS, ConfigForm, Project, project_may, variable_of

@@ -14,7 +14,7 @@ from listing_server import listing_server
 from rows import rows
 from small_server import small_server
 
-from remit_server.cli.commands.model import describe_report
+from remit_server.cli.commands.models_and_tools.model import describe_report
 from remit_server.errors import SetupError
 from remit_server.models.check import check_model, why_not_there
 from remit_server.models.finding import (

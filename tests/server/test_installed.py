@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from remit_server import installed
+from remit_server.machine import installed
 from remit_server.models.remote.engines import PROVIDERS
 
 ROOT = Path(__file__).parents[2]

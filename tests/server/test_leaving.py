@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import atexit, os, sys, threading
 from pydantic import BaseModel, field_validator
-from remit_server import streams
+from remit_server.streams import standard_streams
 
 started = threading.Event()
 
@@ -31,7 +31,7 @@ if sys.argv[1] == "busy":
     started.wait()
 threading.Thread(target=lambda: say("waited for")).start()
 say("said")
-streams.leave(3)
+standard_streams.leave(3)
 """
 
 

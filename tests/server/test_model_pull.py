@@ -343,7 +343,7 @@ def test_a_terminal_shows_progress(remit: CommandLine) -> None:
 
 def test_nothing_but_pull_imports_the_client() -> None:
     code = (
-        "import sys\nimport remit_server.runtime.opening, remit_server.cli.commands.model, remit_server.transports.lsp.server\n"
+        "import sys\nimport remit_server.runtime.opening, remit_server.cli.commands.models_and_tools.model, remit_server.transports.lsp.server\n"
         "from remit_server.models.choose import choose_provider\nchoose_provider('org/small')\n"
         "print([m for m in sys.modules if m.startswith(('huggingface_hub', 'httpx'))])"
     )

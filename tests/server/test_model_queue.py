@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remit_server.machine import control_group_left, parse_vm_stat
+from remit_server.machine.free_space import control_group_left, parse_vm_stat
 from remit_server.models.local.host.caches import CHUNK, Session, Sessions, resume
 from remit_server.models.local.host.engine import LOWER_PRIORITY_EVERY, MOST_TOGETHER, FairQueue, QueueKey
 from remit_server.models.local.provider import FREE_RESTARTS, MOST_PAUSE_S, Backoff

@@ -33,7 +33,7 @@ from tiny_model import (
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed, ModelUnavailable
-from remit_server.installed import how_to_install
+from remit_server.machine.installed import how_to_install
 from remit_server.models.check import check_model
 from remit_server.models.local import wire
 from remit_server.models.local.conversion import to_wire

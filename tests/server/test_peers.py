@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.peers import Connection, connections, descends, is_from, is_listed, is_own, is_own_user, unix_peer
+from remit_server.machine.peers import (
+    Connection,
+    connections,
+    descends,
+    is_from,
+    is_listed,
+    is_own,
+    is_own_user,
+    unix_peer,
+)
 
 CONNECT = "import socket, sys; c = socket.socket(socket.AF_UNIX); c.connect(sys.argv[1]); sys.stdin.read()"
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

@@ -24,7 +24,7 @@ from remit_governance.hosts import Endpoint
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.harness.commands.inside import MAX_DENIED, Attempts
-from remit_server.peers import connections
+from remit_server.machine.peers import connections
 from remit_server.sandbox.network.client_hello import NoHello, check_hello, read_hello
 from remit_server.sandbox.network.proxy import (
     MAX_HEAD,

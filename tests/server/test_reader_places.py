@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sent_cases import frame
 
-from remit_server.line_streams import LineReader
+from remit_server.streams.line_streams import LineReader
 from remit_server.transports.lsp.rpc.frames import End, FrameReader
 
 

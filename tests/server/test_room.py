@@ -10,7 +10,7 @@ from bench_runtime import Bench
 from configured import configured
 
 from remit_server.errors import RemitError
-from remit_server.machine import free_disk, free_memory
+from remit_server.machine.free_space import free_disk, free_memory
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns import outcome as room
 

@@ -42,7 +42,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "mcp": ("remit_server.transports.mcp.main",),
     **dict.fromkeys(("worker", "submit", "watch"), ("remit_server.transports.queue.main",)),
     "acp": ("remit_server.transports.acp.main",),
-    "hook": ("remit_server.cli.commands.hook",),
+    "hook": ("remit_server.cli.commands.governance.hook",),
 }
 """Modules that only one kind of command needs; they are imported for the first command of that kind."""
 CLIENTS: Mapping[str, tuple[str, ...]] = {
@@ -53,7 +53,10 @@ CLIENTS: Mapping[str, tuple[str, ...]] = {
     "anthropic:": ("anthropic",),
 }
 """Modules that a turn with a served model imports, by the prefix of the model's name; they take half a second."""
-COMMANDS = ("ask", "audit", "budget", "config", "doctor", "model", "policy", "run_tool", "sandbox", "session")
+COMMANDS = (
+    *("governance.audit", "governance.budget", "governance.policy", "models_and_tools.model", "setup.config"),
+    *("setup.doctor", "setup.sandbox", "turns.ask", "turns.run_tool", "turns.session"),
+)
 TURNS = frozenset({"acp", "ask", "http", "mcp", "run-tool", "serve", "stdio", "worker"})
 """The commands that run turns."""
 USUAL = (

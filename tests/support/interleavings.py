@@ -29,9 +29,9 @@ from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.transports.lsp.buffers.documents import EditorDocuments
-from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.client_requests.folder_requests import put_edit
-from remit_server.transports.lsp.connection import Connection
+from remit_server.transports.lsp.connection.client import Client
+from remit_server.transports.lsp.connection.connection import Connection
 from remit_server.transports.lsp.features import sync
 
 ASKS = """\

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from remit_server.line_streams import LONGEST_LINE, LineReader
-from remit_server.log_lines import PrefixedLines
 from remit_server.models.recorded.scripted import ScriptedProvider, ScriptedStep
+from remit_server.streams.line_streams import LONGEST_LINE, LineReader
+from remit_server.streams.log_lines import PrefixedLines
 from remit_server.transports.gateway import conversation as kept
 from remit_server.transports.gateway.server import Gateway, Limits
 

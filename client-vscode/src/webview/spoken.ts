@@ -1,8 +1,10 @@
 // What a screen reader announces: while a turn runs what has just begun, and at its end the answer, each once.
 // The conversation itself is not a live region, because that would read every token.
-import { pending, ranProgram, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
+import { pending, ranProgram, reasonLeft, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
 
 const MOST_SPOKEN = 500;
+/** A line that begins or ends a block of code, which is no word. */
+const FENCE = /^`{3,}\w*\n|\n?^`{3,}$/gm;
 
 export function spoken(view: View): string {
   const turn = view.turns.at(-1);
@@ -12,8 +14,9 @@ export function spoken(view: View): string {
   return turn.status === 'running' ? progress(turn.items) : `${ending(turn)}. ${answer(turn)}`;
 }
 
-function ending({ status, reason }: Turn): string {
-  const word = status === 'declined' ? 'not done' : status.replace('_', ' ');
+function ending(turn: Turn): string {
+  const word = turn.status === 'declined' ? 'not done' : turn.status.replace('_', ' ');
+  const reason = reasonLeft(turn);
   return reason ? `${word}: ${reason}` : word;
 }
 
@@ -34,5 +37,6 @@ function ended({ result }: ToolItem): string {
 function answer(turn: Turn): string {
   const last = turn.items.at(-1);
   if (last?.kind !== 'text') return '';
-  return last.text.length <= MOST_SPOKEN ? last.text : `${last.text.slice(0, MOST_SPOKEN)}…`;
+  const text = last.text.replace(FENCE, '');
+  return text.length <= MOST_SPOKEN ? text : `${text.slice(0, MOST_SPOKEN)}…`;
 }

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remit_server.peers import is_dead, this_process
-from remit_server.pulse import INSIDE, SOCKET
+from remit_server.machine.peers import is_dead, this_process
+from remit_server.streams.pulse import INSIDE, SOCKET
 
 LABEL = "remit.bootstrap"
 HOME = "/run/remit-home"

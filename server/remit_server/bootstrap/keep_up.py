@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from remit_server.bootstrap.container import CannotStart, Workspace, contained, remove_orphans, signal_argv, start_argv
-from remit_server.peers import is_dead, is_from, is_own, this_process
-from remit_server.pulse import BYE, PING, PONG, SOCKET
+from remit_server.machine.peers import is_dead, is_from, is_own, this_process
+from remit_server.streams.pulse import BYE, PING, PONG, SOCKET
 
 MOST_RESTARTS = 3
 WITHIN_S = 300.0

@@ -17,11 +17,11 @@ from remit_server.chat.replies import Chat, NotUnderstood, Reply
 from remit_server.contract import CallInput, SessionSummary
 from remit_server.counted import counted
 from remit_server.errors import os_reason
+from remit_server.machine.wall_clock import timestamp, utc_now
 from remit_server.sessions.export import to_html, to_markdown
 from remit_server.tools.edit.undo_changes import UNDO_CHANGES
 from remit_server.tools.workflow.review_work import REVIEW_WORK
 from remit_server.tools.workflow.set_mode import SET_MODE
-from remit_server.wall_clock import timestamp, utc_now
 
 SHOWN = 10
 

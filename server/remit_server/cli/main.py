@@ -20,37 +20,46 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from remit_governance.visible import visible_again
-from remit_server import __version__, streams
-from remit_server.cli.commands import (
-    acp,
-    ask,
+from remit_server import __version__
+from remit_server.cli.commands.governance import (
     audit,
-    auth,
-    bootstrap,
     budget,
-    completion,
-    config,
-    demo,
-    doctor,
-    gateway,
     hook,
-    http,
     intent,
-    mcp,
+    policy,
+)
+from remit_server.cli.commands.models_and_tools import (
+    auth,
     model,
     plugin,
-    policy,
-    run_tool,
-    sandbox,
-    serve,
-    session,
     skill,
-    stdio,
-    submit,
     tools,
-    watch,
+)
+from remit_server.cli.commands.servers import (
+    acp,
+    bootstrap,
+    gateway,
+    http,
+    mcp,
+    serve,
+    stdio,
     worker,
 )
+from remit_server.cli.commands.setup import (
+    completion,
+    config,
+    doctor,
+    sandbox,
+)
+from remit_server.cli.commands.turns import (
+    ask,
+    demo,
+    run_tool,
+    session,
+    submit,
+    watch,
+)
+from remit_server.streams import standard_streams
 
 DONE, FAILED, USAGE, DENIED, INTERRUPTED = 0, 1, 2, 3, 130
 FLAGS = frozenset({"-h", "--help", "--version", "--json", "--continue", "--dry-run", "--quiet", "--verbose"})
@@ -140,7 +149,7 @@ def enter() -> NoReturn:
         code = main()
     except SystemExit as ended:  # wrong usage, the help, or a signal
         code = ended.code if isinstance(ended.code, int) else FAILED if ended.code else DONE
-    streams.leave(code)
+    standard_streams.leave(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -148,14 +157,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Imports make some 100,000 objects that live as long as the process; scanning them again and again would take a
     # tenth of a short command's time.
     gc.set_threshold(20_000, 20, 20)
-    streams.prepare()
+    standard_streams.prepare()
     try:
         if "_ARGCOMPLETE" in os.environ:
             complete_words()
         try:
             arguments = parse_words(list(sys.argv[1:] if argv is None else argv))
         except BrokenPipeError:  # nobody reads the help, and argparse before Python 3.11.4 raises that
-            streams.forget_stdout()
+            standard_streams.forget_stdout()
             return DONE
         with end_in_order():
             return DONE if arguments is None else run_guarded(arguments)
@@ -224,7 +233,7 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
         # Importing the chat takes a second or two, so show something at once. The chat's first line overwrites it.
         sys.stdout.write(STARTING)
         sys.stdout.flush()
-    if not words and streams.brings_something():
+    if not words and standard_streams.brings_something():
         words = ["ask", "-"]
     if len(words) > 1 and words[0] == "help" and words[1] in COMMANDS:
         words = [*words[1:], "--help"]
@@ -308,10 +317,10 @@ def run_guarded(arguments: argparse.Namespace) -> int:
         code = command.run(arguments)
     except Exception as error:
         code = report_error(error, as_json=getattr(arguments, "json", False))
-    if streams.unwritten:
+    if standard_streams.unwritten:
         from remit_server.cli.usage import output_error
 
-        return report_error(output_error(streams.unwritten[0]), as_json=False)
+        return report_error(output_error(standard_streams.unwritten[0]), as_json=False)
     return code
 
 

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 
-from remit_server.cli.commands.ask import choose_asker
+from remit_server.cli.commands.turns.ask import choose_asker
 from remit_server.cli.console import sink
 from remit_server.cli.queue_options import tell
 from remit_server.contract import (

@@ -99,7 +99,7 @@ def run_connected(
     arguments: argparse.Namespace, work: Callable[[Following], Awaitable[RunResult | None]], session: str, turn: str
 ) -> int:
     """Connects to the broker, and does the work on a turn; returns the exit code of its result, 0 if there is none."""
-    from remit_server.cli.commands.ask import exit_code_of
+    from remit_server.cli.commands.turns.ask import exit_code_of
     from remit_server.transports.queue.broker import connected
     from remit_server.transports.queue.following import Following
     from remit_server.transports.queue.names import TurnKey

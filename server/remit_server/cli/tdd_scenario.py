@@ -17,7 +17,7 @@ from typing import Any
 
 from remit_governance.workflow.states import Mode
 from remit_server.chat.session_commands import mode_call
-from remit_server.cli.commands.demo import Story
+from remit_server.cli.commands.turns.demo import Story
 from remit_server.transports.lsp.editor import OWN_SERVER, Editor
 
 REQUEST = "Add error handling to parse_config"

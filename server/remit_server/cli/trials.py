@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from remit_server.cli.commands.ask import YesForThisSession
+from remit_server.cli.commands.turns.ask import YesForThisSession
 from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import first_problem
 from remit_server.contract import RunRequest, TextInput

@@ -23,9 +23,9 @@ from remit_server.harness.calls import CallerName
 from remit_server.harness.collected import Collected
 from remit_server.harness.ports import Asker, Emit, KeptHistory, NothingKept
 from remit_server.harness.turn_changes import TurnChanges
+from remit_server.machine.wall_clock import timestamp, utc_now
 from remit_server.tools.spec import FileChange
 from remit_server.tools.table import TEST_RUNS
-from remit_server.wall_clock import timestamp, utc_now
 
 E = TypeVar("E", bound=Event)
 

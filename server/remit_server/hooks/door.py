@@ -22,11 +22,9 @@ from remit_governance.secrets.redaction import Redactor, secret_values
 from remit_governance.values import Action, Intent, Verdict
 from remit_server.errors import RemitError, SetupError, ToolError
 from remit_server.harness.judgement import decide_actions
-from remit_server.hooks.actions import Place, actions_of, project_root
-from remit_server.hooks.agents import Agent
-from remit_server.hooks.answers import NOTHING, Reply, reply_to_call, reply_to_failure
-from remit_server.hooks.deciding import Governed, Ruling, decide
-from remit_server.hooks.events import (
+from remit_server.hooks.formats.agents import Agent
+from remit_server.hooks.formats.answers import NOTHING, Reply, reply_to_call, reply_to_failure
+from remit_server.hooks.formats.events import (
     HookEvent,
     Prompted,
     SessionMoved,
@@ -36,8 +34,10 @@ from remit_server.hooks.events import (
     Where,
     parse_event,
 )
-from remit_server.hooks.kept_sessions import KeptSession, KeptSessions
-from remit_server.hooks.record import MOST_FILE, HookRecorder, digest_files
+from remit_server.hooks.judging.actions import Place, actions_of, project_root
+from remit_server.hooks.judging.deciding import Governed, Ruling, decide
+from remit_server.hooks.records.kept_sessions import KeptSession, KeptSessions
+from remit_server.hooks.records.record import MOST_FILE, HookRecorder, digest_files
 from remit_server.runtime.audit.audit_service import brief_log
 from remit_server.runtime.policy.policies import InForce, load_in_force
 from remit_server.runtime.settings import Settings

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from remit_server.errors import SetupError
-from remit_server.hooks.agents import Agent, AgentName
+from remit_server.hooks.formats.agents import Agent, AgentName
 from remit_server.hooks.json_places import Node, NoPlace, read_places, with_item, without_item
 from remit_server.own_files import read_at_most
 

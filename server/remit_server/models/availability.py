@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from remit_server.errors import ModelUnavailable
-from remit_server.installed import how_to_install, is_installed
-from remit_server.machine import free_memory
+from remit_server.machine.free_space import free_memory
+from remit_server.machine.installed import how_to_install, is_installed
 from remit_server.models.built_in.provider import NO_MODEL
 from remit_server.models.choose import PREFIXES, is_built_in, model_folder
 from remit_server.models.remote.engines import parse_reference

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from remit_server.peers import is_dead, this_process
+from remit_server.machine.peers import is_dead, this_process
 from remit_server.sandbox.bubblewrap.layer import Layer
 
 _NAMED = re.compile(r"remit-[a-z]+-(\d+-\d+-\d+)-\w+")

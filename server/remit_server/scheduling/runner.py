@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.machine import used_memory
+from remit_server.machine.free_space import used_memory
 from remit_server.scheduling.schedule import End, Failure, Limits, Move, Schedule, Task, advance, end, enqueue, pausable
 
 _SHORTEST_LOOK_S = 0.05

@@ -47,10 +47,10 @@ from remit_server.contract import (
 )
 from remit_server.errors import RemitError, os_reason
 from remit_server.harness.collected import REVIEW
+from remit_server.machine.wall_clock import timestamp, utc_now
 from remit_server.models.ports import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from remit_server.sessions.replay import Replay, as_json, replay, sent_message
 from remit_server.sessions.session_file import Redact, SessionError, SessionFile, read_session, to_lines
-from remit_server.wall_clock import timestamp, utc_now
 
 
 @dataclass(slots=True)

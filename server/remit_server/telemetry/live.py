@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from remit_server.contract import Event
 from remit_server.errors import SetupError
-from remit_server.installed import how_to_install
+from remit_server.machine.installed import how_to_install
 
 if TYPE_CHECKING:  # an optional dependency, and slow to import
     from remit_server.telemetry.exporter import Exporter

@@ -11,7 +11,7 @@ import pytest
 from command_line import CommandLine
 from rule_programs import need_sandbox
 
-from remit_server.cli.commands.doctor import CHECKS, examine
+from remit_server.cli.commands.setup.doctor import CHECKS, examine
 from remit_server.cli.main import main
 from remit_server.runtime.settings import Settings
 

@@ -15,8 +15,7 @@ from rows import rows
 from small_model import small_model
 
 from remit_server.errors import ModelFailed
-from remit_server.installed import how_to_install
-from remit_server.line_streams import LineBuffer
+from remit_server.machine.installed import how_to_install
 from remit_server.models.answers import Answered, value_of
 from remit_server.models.availability import (
     memory_problem,
@@ -27,6 +26,7 @@ from remit_server.models.availability import (
 )
 from remit_server.models.ports import AssistantMessage, Finished, SystemMessage, UserMessage
 from remit_server.models.recorded.scripted import ScriptedProvider, ScriptedStep
+from remit_server.streams.line_streams import LineBuffer
 from remit_server.transports.gateway.conversation import (
     MOST_EXCHANGES,
     MOST_SESSIONS,

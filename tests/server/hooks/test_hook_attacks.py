@@ -15,7 +15,7 @@ from command_line import REMIT
 from examples import rounds
 from hooked import Hooked, word_of
 
-from remit_server.hooks.agents import AGENTS
+from remit_server.hooks.formats.agents import AGENTS
 
 
 @pytest.fixture

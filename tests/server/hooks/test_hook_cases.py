@@ -11,9 +11,9 @@ from hooked import CASES, Hooked, cases, word_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from remit_server.hooks.agents import AGENTS
-from remit_server.hooks.events import Unconcerned, parse_event
-from remit_server.hooks.tool_rows import ToolRows
+from remit_server.hooks.formats.agents import AGENTS
+from remit_server.hooks.formats.events import Unconcerned, parse_event
+from remit_server.hooks.formats.tool_rows import ToolRows
 
 pytestmark = pytest.mark.slow
 

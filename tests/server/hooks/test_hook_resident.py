@@ -21,10 +21,10 @@ from command_line import Done
 from examples import rounds
 from hooked import Hooked, word_of
 
-from remit_server.cli.commands.hook import AGENT_NAMES
-from remit_server.hooks.agents import AGENTS as AGENT_ROWS
-from remit_server.hooks.client import AGENTS, pack, receive, socket_place, stamp
-from remit_server.peers import unix_peer
+from remit_server.cli.commands.governance.hook import AGENT_NAMES
+from remit_server.hooks.formats.agents import AGENTS as AGENT_ROWS
+from remit_server.hooks.resident.client import AGENTS, pack, receive, socket_place, stamp
+from remit_server.machine.peers import unix_peer
 from remit_server.runtime.own_files.places import state_folder
 
 
@@ -224,10 +224,11 @@ def test_HOK_07_the_client_imports_next_to_nothing_and_knows_the_state_folder(tm
         code = "import os;from remit_server.runtime.own_files.places import state_folder as s;print(s(os.environ))"
         own = subprocess.run([sys.executable, "-c", code], env=given | more, capture_output=True, text=True, check=True)
         assert socket_place(given | more)[0] == f"{own.stdout.strip()}/hooks"
-    code = "import sys, remit_server.start, remit_server.hooks.client; print(*sys.modules)"
+    code = "import sys, remit_server.start, remit_server.hooks.resident.client; print(*sys.modules)"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {name for name in names if name.startswith("remit_")} == {
-        *("remit_server", "remit_server.start", "remit_server.hooks", "remit_server.hooks.client"),
+        *("remit_server", "remit_server.start", "remit_server.hooks"),
+        *("remit_server.hooks.resident", "remit_server.hooks.resident.client"),
     }
     assert not {"typing", "collections", "json", "argparse", "subprocess", "pathlib", "dataclasses"} & set(names)
     assert state_folder({"REMIT_STATE_DIR": "/y"}) == Path("/y")

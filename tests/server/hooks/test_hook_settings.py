@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remit_server.errors import SetupError
-from remit_server.hooks.agents import AGENTS
+from remit_server.hooks.formats.agents import AGENTS
 from remit_server.hooks.settings_file import EVENTS, SettingsFile, hash_of
 
 pytestmark = pytest.mark.slow

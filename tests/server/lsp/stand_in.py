@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from remit_server import streams
 from remit_server.contract import (
     Ability,
     ApprovalAnswer,
@@ -43,6 +42,7 @@ from remit_server.errors import ModelFailed, RemitError, SetupError
 from remit_server.harness.ports import Asker, CannotAsk, Emit
 from remit_server.models.answers import OnText
 from remit_server.runtime.ports import Notice
+from remit_server.streams import standard_streams
 from remit_server.transports.lsp.main import serve
 from remit_server.workspace.code import CodeIntelligence
 from remit_server.workspace.ports import Documents
@@ -277,4 +277,4 @@ async def open_stand_in(
 
 
 if __name__ == "__main__":
-    streams.leave(serve(sys.argv[1] if len(sys.argv) > 1 else None, open_stand_in))
+    standard_streams.leave(serve(sys.argv[1] if len(sys.argv) > 1 else None, open_stand_in))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.peers import this_process
+from remit_server.machine.peers import this_process
 from remit_server.sandbox.bubblewrap.bubblewrap import Bubblewrap
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from remit_server.peers import is_dead, this_process
+from remit_server.machine.peers import is_dead, this_process
 from remit_server.sandbox.bubblewrap import bubblewrap
 from remit_server.sandbox.bubblewrap.apart import foreign_folders, make_stand_ins
 from remit_server.sandbox.bubblewrap.layer import Layer
@@ -59,7 +59,7 @@ asyncio.run(sandbox_named(sys.argv[1]).run(spec, lambda *_: print("begun", flush
 
 def dead_owner() -> str:
     """Returns the identity of a process that has ended."""
-    code = "from remit_server.peers import this_process; print(this_process())"
+    code = "from remit_server.machine.peers import this_process; print(this_process())"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 

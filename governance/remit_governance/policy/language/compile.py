@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
 
 from pydantic import BaseModel
 
@@ -57,6 +59,10 @@ from remit_governance.workflow.test_files import CATEGORIES, DEFAULT_GLOBS
 MAX_WILD_CHARS = 200_000
 """The most characters of globs with wildcards that may have to be matched with one path. For so many, RE2 takes about a
 second with the longest path."""
+
+KEPT, MOST_KEPT = 16, 20_000
+"""So many sources, of at most so many characters each, are compiled once in a process: first of all the packaged ones,
+which are a part of nearly every policy."""
 
 _FORMS: Mapping[str, type[BaseModel]] = {
     "capabilities": RuleForm,
@@ -119,10 +125,8 @@ def compile_policy(
             category: each.path_glob for category in CATEGORIES if (each := getattr(form.tdd_exemptions, category))
         }
         redact.extend(SecretPattern(entry.name, entry.pattern) for entry in form.redact)
-        for i, entry in _rules_of(form, source, tests):
-            place = ("capabilities", i)
-            rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
-            problems.extend(_faults(entry, rule, rules.get(rule.name), document, place))
+        for place, rule, faults in _compiled(source, tests, fold_case):
+            problems.extend((*_taken(rule, rules.get(rule.name), document, place), *faults))
             before = wild.total
             wild.add(rule)
             if before <= MAX_WILD_CHARS < wild.total:
@@ -149,9 +153,43 @@ def _parse_each(sources: Sequence[Source], problems: list[Problem]) -> Iterator[
     """Yields the sources that can be read with their content, and adds the problems of the others to `problems`."""
     for source in sources:
         try:
-            yield source, *parse_policy(source.file, source.text, OF_PROJECT if source.project else OWN)
+            yield source, *_parsed(source)
         except PolicyError as error:
             problems.extend(error.problems)
+
+
+def _parse(source: Source) -> tuple[Document, PolicyForm]:
+    return parse_policy(source.file, source.text, OF_PROJECT if source.project else OWN)
+
+
+_parse_once = lru_cache(KEPT)(_parse)
+
+
+def _parsed(source: Source) -> tuple[Document, PolicyForm]:
+    """Returns a source's places and its checked content. Raises PolicyError with every problem found."""
+    return (_parse_once if len(source.text) <= MOST_KEPT else _parse)(source)
+
+
+_Checked: TypeAlias = tuple[Place, Rule, tuple[Problem, ...]]
+"""A rule with its place, and with the problems that it has by itself."""
+
+
+def _compile(source: Source, tests: OwnTests, fold_case: bool) -> tuple[_Checked, ...]:
+    document, form = _parsed(source)
+    checked: list[_Checked] = []
+    for i, entry in _rules_of(form, source, tests):
+        place: Place = ("capabilities", i)
+        rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
+        checked.append((place, rule, tuple(_faults(entry, rule, document, place))))
+    return tuple(checked)
+
+
+_compile_once = lru_cache(KEPT)(_compile)
+
+
+def _compiled(source: Source, tests: OwnTests, fold_case: bool) -> tuple[_Checked, ...]:
+    """Returns the rules of a source that can be read."""
+    return (_compile_once if len(source.text) <= MOST_KEPT else _compile)(source, tests, fold_case)
 
 
 def _own_tests(parsed: Sequence[tuple[Source, Document, PolicyForm]]) -> OwnTests:
@@ -291,14 +329,18 @@ def _constraints(form: ConstraintsForm) -> Constraints:
     return Constraints(form.max_file_size, sandboxes, form.require_capability_token)
 
 
-def _faults(form: RuleForm, rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:
-    """Yields the problems of a rule whose form is valid."""
+def _taken(rule: Rule, namesake: Rule | None, document: Document, place: Place) -> Iterator[Problem]:
+    """Yields a problem if another rule has the name."""
     if namesake is not None:
         yield document.problem(
             (*place, "name"),
-            f"the name `{form.name}` is taken by a rule at {namesake.file}:{namesake.line}",
+            f"the name `{rule.name}` is taken by a rule at {namesake.file}:{namesake.line}",
             "give each rule its own name",
         )
+
+
+def _faults(form: RuleForm, rule: Rule, document: Document, place: Place) -> Iterator[Problem]:
+    """Yields the problems that a rule whose form is valid has by itself."""
     if form.name.startswith(SCOPE_RULES):
         yield document.problem((*place, "name"), f"the name `{form.name}` belongs to a work item", "use another word")
     if form.name.startswith("builtin."):

@@ -157,6 +157,7 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+", re.ASCII)
 _PLAIN = (_PLAIN_NAME, _PLAIN_SUFFIX, _PLAIN_FOLDER, _PLAIN_PATH)
 
 
+@lru_cache(maxsize=4096)
 def glob_fault(glob: str) -> str | None:
     """Returns why this glob can never match, or None if it can. Paths are normalised before they are matched."""
     body = glob.removeprefix("!")

@@ -23,7 +23,7 @@ from remit_server.chat.lines import Line, is_command, read_line
 from remit_server.chat.replies import Chat
 from remit_server.cli.chat.prompt import ChatCompleter, bind_keys, printed_above, typed_before
 from remit_server.cli.chat.transcript import Transcript, draw_markdown
-from remit_server.cli.commands.session import draw_part
+from remit_server.cli.commands.turns.session import draw_part
 from remit_server.cli.console import draw_details, draw_event, draw_parts, say, style_text
 from remit_server.cli.main import STARTING
 from remit_server.cli.new_ids import new_session, new_turn
@@ -52,6 +52,9 @@ _MULTIPLEXERS = ("TMUX", "STY")
 """Variables of terminal multiplexers, which may show a sequence that they do not know as text."""
 
 
+KEYS = "Alt-Enter begins a new line, Ctrl-C stops the turn; press Ctrl-C twice to leave"
+
+
 async def open_chat(read: Callable[[], Settings], session: str | None, asker: Asker | None = None) -> None:
     """Runs the chat until the person leaves, in the session with this id or in a new one. Raises RemitError."""
     settings = read()
@@ -65,7 +68,7 @@ async def open_chat(read: Callable[[], Settings], session: str | None, asker: As
             say("The built-in model does small edits and searches by fixed patterns.")
             say("/model connects a language model.")
         say(style_text("/help lists what you can type. Your rules and your answers decide what is done.", "dim"))
-        chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session), asker)
+        chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session, keys=KEYS), asker)
         if session is not None:
             await runtime.recall(session)
             await chat.show_session(session)
@@ -146,7 +149,7 @@ class TerminalChat:
         """Shows the first part and the last parts of a session that is continued."""
         folder = self.chat.runtime.sessions
         records = await asyncio.to_thread(lambda: folder.read(folder.find(session_id)))
-        shown = [part for part in parts(records) if part.text or part.kind != "model"]
+        shown = [part for part in parts(records) if (part.text or part.kind != "model") and not part.to_model]
         for part in [*shown[:1], *shown[1:][-SHOWN_ON_LOAD:]]:
             if part.kind == "model":
                 say(style_text(visible_again(part.heading, "show"), "green"))

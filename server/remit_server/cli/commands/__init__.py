@@ -1,15 +1,5 @@
-"""The commands of the command line, one thin file each."""
+"""The commands of the command line, one thin file each, which is imported when it is used.
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from remit_server.later import Later
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Later:
-        """Returns a command by its name, which is imported when it is used."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return Later(f"{__name__}.{name}")
+`turns/` has those that run turns, `governance/` those about policy and the audit log, `models_and_tools/` those about
+what the agent works with, `servers/` those that serve others, and `setup/` those that set Remit up and check it.
+"""

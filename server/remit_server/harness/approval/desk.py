@@ -32,8 +32,8 @@ from remit_server.harness.ports import CannotAsk, Keep
 from remit_server.harness.record.audit_events import append
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import SessionMemory, Turn
+from remit_server.machine.wall_clock import timestamp
 from remit_server.tools.spec import FileChange
-from remit_server.wall_clock import timestamp
 
 AnsweredBy = Literal["person", "beforehand", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 

@@ -23,7 +23,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.background.printed import Printed
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import Turn
-from remit_server.peers import is_own_user
+from remit_server.machine.peers import is_own_user
 from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.ports import CommandOutput, Leave, Near, Progress
 from remit_server.tools.background.seen import Awaited, Ending, NewOutput, ProcessSeen, unknown_process

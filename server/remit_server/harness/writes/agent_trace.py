@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from remit_governance.values import Action, Intent
 from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.harness.turn import Turn
+from remit_server.machine.wall_clock import timestamp
 from remit_server.tools.spec import FileChange
-from remit_server.wall_clock import timestamp
 from remit_server.workspace.line_diff import Edit, line_edits
 
 log = logging.getLogger(__name__)

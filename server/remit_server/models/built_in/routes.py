@@ -68,6 +68,15 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueOf:
+    """The value of a setting, which is searched for by all its words first, then by the last one; in one file if `path`
+    is given."""
+
+    words: tuple[str, ...]
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Tail:
     """The last `count` lines of a file; or, if `count` is 0, how many lines the file has."""
 
@@ -75,7 +84,7 @@ class Tail:
     count: int
 
 
-Route = Routed | Edited | Define | Tail | Missing | Help | None
+Route = Routed | Edited | Define | ValueOf | Tail | Missing | Help | None
 FILE = "Which file? Name it in the sentence, as in: show notes.txt"
 NEW_NAME = "What is the new name? As in: rename total to subtotal in cart.py"
 NEW_TEXT = 'With which text? As in: replace "old" with "new" in README.md'
@@ -85,5 +94,6 @@ PLACE = 'Where? As in: add the line "{text}" at the end of {file}, or: after lin
 VALUE = "Which value? As in: set RATE to 0.3 in tax.py"
 DOCSTRING = 'What shall the docstring say? As in: add the docstring "Adds two numbers." to add in sums.py'
 MESSAGE = 'With which message? As in: commit everything with the message "Name the totals"'
+OWN_GIT = "Commands that I run cannot write `.git`. In your own terminal: {command}"
 BRANCH = "Commands that I run cannot write `.git`, so I make no branches. In your own terminal: git switch -c {name}"
 COMMAND = "Which command? As in: run `make test`"

@@ -14,10 +14,17 @@ from functools import lru_cache
 from remit_governance.values import Intent
 from remit_server.models.built_in.edits.line_edits import SetValue
 from remit_server.models.built_in.language.meant import says_it, with_subject
-from remit_server.models.built_in.language.sentences import WISHES, Sentence, is_name, read_sentence
+from remit_server.models.built_in.language.sentences import (
+    WISHES,
+    Sentence,
+    is_name,
+    read_sentence,
+    without_courtesy,
+    without_paths,
+)
 from remit_server.models.built_in.language.wished import is_wished, wishes_twice
 from remit_server.models.built_in.language.words import says, with_file_spelled
-from remit_server.models.built_in.routes import Define, Edited, Missing, Route, Routed, Tail
+from remit_server.models.built_in.routes import MESSAGE, Define, Edited, Missing, Route, Routed, Tail, ValueOf
 from remit_server.models.built_in.rules import changing, looking
 from remit_server.models.built_in.rules.phrased import take_phrase
 from remit_server.models.built_in.rules.terse import take_terse
@@ -52,6 +59,10 @@ _GERUNDS = {
     "moving": "move", "opening": "open", "printing": "print", "putting": "put", "removing": "remove",
     "renaming": "rename", "replacing": "replace", "running": "run", "searching": "search", "setting": "set",
     "showing": "show",
+}  # fmt: skip
+_PAST = {
+    "added": "add", "changed": "change", "created": "create", "deleted": "delete", "moved": "move", "removed": "remove",
+    "renamed": "rename", "replaced": "replace",
 }  # fmt: skip
 _MIND = re.compile(r"(?:(?:would|do) you mind|mind|how about|what about) (\w+ing)\b(.*?)\??", re.IGNORECASE)
 _AND_GERUND = re.compile(rf"\b(and|then|or|,) ({'|'.join(_GERUNDS)})\b", re.IGNORECASE)
@@ -103,6 +114,25 @@ def _route(text: str, files: AbstractSet[str]) -> Route:
     return found if _is_meant(found, said) and not _leaves_out(text, found, files) else None
 
 
+_AFTER = re.compile(
+    r"(?P<last>.+?),? (?:after|once) (?:you(?: have|'ve)? )?(?P<first>(?:VERBS)\b.+)|"
+    r"(?:after|once) (?:you(?: have|'ve)? )?(?P<begins>(?:VERBS)\b.+?), ?(?:then )?(?P<ends>.+)".replace(
+        "VERBS", "|".join((*_GERUNDS, *_GERUNDS.values(), *_PAST))
+    ),
+    re.IGNORECASE,
+)
+
+
+def in_order(text: str) -> str:
+    """Returns "run the tests after you change …" with the wishes in the order in which they are to be done."""
+    found = _AFTER.fullmatch(text.strip().rstrip("."))
+    if found is None:
+        return text
+    verb, _, rest = (found["first"] or found["begins"]).partition(" ")
+    plain = _GERUNDS.get(verb.lower()) or _PAST.get(verb.lower()) or verb
+    return f"{plain} {rest}, then {found['last'] or found['ends']}"
+
+
 _AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|ed?|poi|dopo"
 _JOINED = re.compile(
     rf" & |[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +|(?:(?<=[てでし])、|。)(?:(?:それから|その後|次に)、?)?", re.IGNORECASE
@@ -118,16 +148,75 @@ MOST_JOINTS = 12
 def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
     """Returns the wishes of a sentence in their order, if a rule takes each wish by itself or asks for a part of it;
     none if any wish is left over."""
-    text = in_plain_verbs(text)
+    text = in_order(in_plain_verbs(text))
     match route(text, files):
         case None | Edited(guessed=True) | Missing(guessed=True):
             whole: tuple[str, ...] = ()
         case found if _is_look(found) or _runs_tests(found):  # rules may find these beside another wish
             whole = (text,)
+        case found:
+            parts = _parted(text.strip(), files, MOST_WISHES)
+            ignored = 1 < len(parts) <= MOST_WISHES and route(parts[0], files) == found
+            return _with_messages(parts, files) if ignored else (text,)
+    wishes = _in_two_files(text, files) or _parted(text.strip(), files, MOST_WISHES)
+    return _with_messages(wishes, files) if 0 < len(wishes) <= MOST_WISHES else whole
+
+
+_ALL = re.compile(r"\b(?:everything|all|alles|tout|todo|tutto)\b", re.IGNORECASE)
+
+
+def _with_messages(wishes: Sequence[str], files: AbstractSet[str]) -> tuple[str, ...]:
+    """Returns the wishes with a message for each commit that has none: the person's own words for the changes before
+    it. A commit of nothing that was changed here keeps its question."""
+    told, changed = list[str](), ""
+    for wish in wishes:
+        match found := route(wish, files):
+            case Missing(question=question) if question == MESSAGE and changed:
+                everything = " everything" if _ALL.search(wish) else ""
+                told.append(f"commit{everything} with the message “{changed.replace('“', '').replace('”', '')}”")
+                changed = ""
+            case Edited() | Routed(intent=Intent.CODE):
+                changed = _told_also(changed, without_courtesy(wish))
+                told.append(wish)
+            case _:
+                told.append(wish)
+        files = files_after(found, files)
+    return tuple(told)
+
+
+def _told_also(changed: str, wish: str) -> str:
+    """Returns what was changed and then this too; of a wish that differs only in its last word, only that word."""
+    wish = wish if changed else f"{wish[:1].upper()}{wish[1:]}"
+    same, _, last = wish.rpartition(" ")
+    return " and ".join(filter(None, (changed, last if same and same.lower() in changed.lower() else wish)))
+
+
+_TWO_NAMED = re.compile(
+    r"([\w./-]*\w),? (?:and|und|et|y|ed?|&)(?: (?:in|to|from|of|also))*,? ([\w./-]*\w)", re.IGNORECASE
+)
+
+
+_BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tra|fra) $", re.IGNORECASE)
+
+
+def _in_two_files(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
+    """Returns one wish for each of two files that a sentence names side by side, if it is the same edit or look in each
+    of them; none otherwise. A file is never deleted or moved for such a sentence."""
+    for named in _TWO_NAMED.finditer(text):
+        apart = _BETWEEN.search(text[: named.start()]) is None
+        if apart and all(len(read_sentence(name, files).files) == 1 for name in named.groups()):
+            each = tuple(f"{text[: named.start()]}{name}{text[named.end() :]}" for name in named.groups())
+            if all(_changes_or_shows(route(wish, files)) for wish in each):
+                return each
+    return ()
+
+
+def _changes_or_shows(found: Route) -> bool:
+    match found:
+        case Edited(guessed=False) | Routed(tool="edit_file" | "read_file"):
+            return True
         case _:
-            return (text,)
-    wishes = _parted(text.strip(), files, MOST_WISHES)
-    return wishes if 0 < len(wishes) <= MOST_WISHES else whole
+            return False
 
 
 _TELLS = re.compile(r"\d|[\"'`“«„]")
@@ -159,15 +248,17 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
     for joined in joints if len(joints) <= MOST_JOINTS else ():
         first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
         first = _with_file_of(rest, first, files)
-        done = route(first, files)
+        firsts = _in_two_files(first, files) or (first,)
+        done = route(firsts[-1], files)
         rest = _named_again(rest, done, files)
-        if not (_stands_alone(rest) and _is_wish(first, files)) or (isinstance(done, Missing) and not done.sought):
+        wishes = _stands_alone(rest) and all(_is_wish(each, files) for each in firsts)
+        if not wishes or (isinstance(done, Missing) and not done.sought):
             continue
         after = files_after(done, files)
-        following = _parted(rest, after, most - 1) or ((rest,) if _is_wish(rest, after) else ())
+        following = _parted(rest, after, most - len(firsts)) or ((rest,) if _is_wish(rest, after) else ())
         # What only looks does no harm, so two questions may be answered one after the other.
-        if following and (wished or all(_is_look(route(each, files)) for each in (first, *following))):
-            return (first, *following)
+        if following and (wished or all(_is_look(route(each, files)) for each in (*firsts, *following))):
+            return (*firsts, *following)
     return ()
 
 
@@ -176,8 +267,10 @@ _FIRST = re.compile(r"^(?:first|firstly|zuerst|d'abord|primero|prima),? (?=\D)",
 
 def _is_look(found: Route) -> bool:
     match found:
-        case Define() | Tail():
+        case Define() | ValueOf() | Tail():
             return True
+        case Routed(tool="run_command", arguments=arguments):
+            return str(arguments.get("command")).startswith(("git log ", "git show "))
         case Routed(tool=tool):
             return tool in _LOOKS
         case _:
@@ -198,7 +291,8 @@ def _with_file_of(rest: str, first: str, files: AbstractSet[str]) -> str:
 
 
 _SHOW_IT = re.compile(
-    r"(?:please )?(?:show|open|print|display|read|cat)(?: me)? (?:it|that|this|(?:the|this|that) (?:file|result))"
+    r"(?:please )?(?:show|open|print|display|read|cat)(?: me)? (?:it|that|this|"
+    r"(?:the|this|that) (?:whole |entire |full )?(?:file|result))"
     r"(?: again| then| to me| please)*|zeige? (?:mir )?(?:sie|es|die datei)|montre(?:-le|-la|(?:-moi)? le fichier)|"
     r"mu[ée]stra(?:lo|me(?:lo)?|me el archivo)|mostra(?:lo|mi(?:lo)?|mi il file)",
     re.IGNORECASE,
@@ -249,7 +343,9 @@ def _lacks_file(text: str, files: AbstractSet[str]) -> bool:
     return not said.files and not said.paths and isinstance(route(text, files), Missing | None)
 
 
-_COMMITS_IT = re.compile(r"(?:git )?commit (?:it|this|that) (?:as|with)\b(?!.*\b(?:it|this|that)\b)", re.IGNORECASE)
+_COMMITS_IT = re.compile(
+    r"(?:git )?commit (?:it|this|that)(?: all)?(?:$| (?:as|with)\b(?!.*\b(?:it|this|that)\b))", re.IGNORECASE
+)
 
 
 def _stands_alone(rest: str) -> bool:
@@ -270,15 +366,24 @@ def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
             return files
 
 
+SPOKEN = 4
+"""With so many words beside its files, a text that a rule takes is a wish, whatever its verb."""
+
+
 def _is_wish(text: str, files: AbstractSet[str]) -> bool:
     """Returns whether a rule takes a text as a wish, or asks for a part of it. The text needs a verb, because a file
     alone belongs to the wish before it ("delete a.py and b.py")."""
     match route(text, files):
         case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
             return True
-        case Routed() | Tail() | Missing():
-            bare = read_sentence(text, files).bare
-            return any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking")) or "commit" in bare
+        case Routed() | Tail() | ValueOf() | Missing():
+            said = read_sentence(text, files)
+            bare, spoken = said.bare, re.findall(r"[^\W\d_]{2,}", without_paths(said))
+            return (
+                len(spoken) >= SPOKEN
+                or any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking"))
+                or "commit" in bare
+            )
         case _:
             return False
 
@@ -286,7 +391,7 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
 def _is_meant(found: Route, said: Sentence) -> bool:
     """Returns whether a sentence asks for the route that was found, and for nothing else."""
     match found:
-        case Tail() | Routed() if _is_look(found):
+        case ValueOf() | Tail() | Routed() if _is_look(found):
             return _SECOND_QUESTION.search(said.bare) is None
         case Routed(tool=tool, arguments=arguments):
             answers = tool == "run_tests" or str(arguments.get("command")).startswith(("git log", "git show"))

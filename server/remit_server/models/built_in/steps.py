@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import assert_never
 
@@ -28,22 +28,31 @@ from remit_server.models.built_in.answers import (
     answer,
     answer_edit,
     answer_shown,
-    bounded,
     definitions,
     files_found,
     has_failed,
+    settings_found,
     taken_in_part,
     total_lines,
+    verbatim,
 )
 from remit_server.models.built_in.declined import Beyond, beyond, decline, maybe_name, subject_of
 from remit_server.models.built_in.edits.kinds import NoPlace
 from remit_server.models.built_in.edits.line_edits import lines_of, plan_edit
 from remit_server.models.built_in.language.sentences import WHERE, read_sentence, without_courtesy
 from remit_server.models.built_in.language.words import IDENTIFIER, names_file
-from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail
+from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail, ValueOf
 from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
+from remit_server.models.ports import (
+    ATTACHED,
+    AssistantMessage,
+    Message,
+    ProposedCall,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
 
 _EVERYWHERE = re.compile(
     r"\beverywhere|\ball (?:the )?files|\bevery file|throughout|(?:across|in) the (?:whole |entire )?(?:project|repo)|"
@@ -64,6 +73,7 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
     named; it is None if the tree is too large to list, and then the files are those that the sentence names.
     """
     turn = turn_of(messages)
+    turn = replace(turn, text=_with_attached(turn.text, _files_before(turn, known)))
     followed = follow_rules(turn, offered, known)
     if followed is not None:
         return followed
@@ -82,6 +92,17 @@ def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -
     if followed is None and (named := _named_alone(turn.text, before)):
         return _follow(turn.text, turn, offered, before | {named})  # the call's error says why it cannot be opened
     return followed
+
+
+def _with_attached(text: str, files: AbstractSet[str]) -> str:
+    """Returns the sentence in which an attached file is the file that the sentence leaves out."""
+    sentence, *names = text.split(f"\n\n{ATTACHED}")
+    if not names:
+        return text
+    if read_sentence(sentence[:MOST_CHARS], files).files:
+        return sentence
+    told = [text, _naming(sentence, names[0])] if len(names) == 1 else [text]
+    return next((each for each in told if not isinstance(route(each, files), Missing | None)), sentence)
 
 
 PARTED = "\n\n"
@@ -144,6 +165,8 @@ def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | 
     look = definition_of(name)
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending(decline(said, files))
+    if dict(turn.call.arguments) != dict(look.arguments):  # a rule searched for something else and found nothing
+        return Ending(decline(said, files))
     place = answer(look, turn.result)
     if place.text == NOT_FOUND and subject_of(said) is not None:
         return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said, files).removeprefix('I stopped: ')}")
@@ -189,6 +212,8 @@ def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) ->
             came = _edit_line(found, turn, offered)
         case Define():
             came = _show(found, turn, offered)
+        case ValueOf():
+            came = _tell_value(found, turn, offered)
         case Tail():
             came = _show_end(found, turn, offered)
         case Routed():
@@ -246,9 +271,44 @@ def _show(shown: Define, turn: Turn, offered: Offered) -> Routed | Ending | None
         return Ending(NO_DEFINITION.format(name=shown.name))
     place = found[0]
     if turn.call.name == "read_file":
-        return Ending(bounded(answer_shown(place, turn.result)), done=True)
+        return Ending(answer_shown(place, turn.result), done=True)
     lines: dict[str, JsonValue] = {"offset": place.line, "limit": MOST_SHOWN_LINES}
     return Routed(Intent.ANALYZE, "read_file", {"path": place.path, **lines})
+
+
+MOST_VALUES = 6
+
+
+def _tell_value(asked: ValueOf, turn: Turn, offered: Offered) -> Routed | Ending | None:
+    """Returns the next search for the lines that set a value, or the answer: those lines, or the one block that a line
+    begins. None if no line sets it, or so many do that none of them is the one."""
+    names = list(dict.fromkeys(("[-_. ]?".join(asked.words), asked.words[-1])))
+    searches = [_values_of(name, asked.path) for name in names]
+    if turn.call is None:
+        return searches[0] if _is_offered(searches[0], offered) else None
+    if turn.refused:
+        return answer(searches[0], turn.result)
+    looked = [tried for tried in turn.tried if tried.call.name == "search_files"]
+    found = settings_found(looked[-1].result, anywhere=asked.path is not None)
+    if turn.call.name == "read_file":
+        return Ending(answer_shown(found[0], turn.result), done=True)
+    if not found and len(looked) < len(searches):
+        return searches[len(looked)]
+    if len(found) == 1 and found[0].text.endswith(_OPENS):
+        lines: dict[str, JsonValue] = {"offset": found[0].line, "limit": MOST_SHOWN_LINES}
+        return Routed(Intent.ANALYZE, "read_file", {"path": found[0].path, **lines})
+    told = "\n".join(f"{each.path}:{each.line}: {each.text}" for each in found)
+    return Ending(verbatim(told), done=True) if 0 < len(found) <= MOST_VALUES else None
+
+
+_OPENS = ("[", "{", "(", ":")
+"""The ends of a line that begins a block of values."""
+
+
+def _values_of(name: str, path: str | None) -> Routed:
+    pattern = rf"(?i)(?:\b|_){name}(?:[_-]\w+)?[\"']?\s*[:=]"
+    where: dict[str, JsonValue] = {} if path is None else {"path": path}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0, **where})
 
 
 def _show_end(shown: Tail, turn: Turn, offered: Offered) -> Routed | Ending | None:
@@ -276,7 +336,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
     word = re.fullmatch(IDENTIFIER, missing.sought) is not None
     pattern = rf"\b{missing.sought}\b" if word else re.escape(missing.sought)
     if missing.guessed:  # the words may be one name in the file
-        pattern = rf"(?i)\b{'[_-]?'.join(map(re.escape, missing.sought.split()))}\b"
+        pattern = rf"(?i)(?:\b|_){'[_-]?'.join(map(re.escape, missing.sought.split()))}(?:\b|_)"
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
         return look if _is_offered(look, offered) else Ending.asking(missing.question)

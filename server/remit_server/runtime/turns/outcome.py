@@ -15,7 +15,7 @@ from remit_server.contract import ErrorCode, ErrorPayload, RunRequest, RunStatus
 from remit_server.errors import RemitError, told_to_person
 from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
-from remit_server.machine import free_disk, free_memory
+from remit_server.machine.free_space import free_disk, free_memory
 from remit_server.models.ports import Declined
 from remit_server.runtime.settings import Settings
 

@@ -11,7 +11,7 @@ import os
 import signal
 from pathlib import Path
 
-from remit_server.peers import is_dead, this_process
+from remit_server.machine.peers import is_dead, this_process
 
 _MARK = b"remit-server-"
 

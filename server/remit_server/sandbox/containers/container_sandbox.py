@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from remit_server.peers import is_dead, this_process
+from remit_server.machine.peers import is_dead, this_process
 from remit_server.sandbox.advice import no_sandbox, require_isolation
 from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, GROUP, PASSWD, hidden_paths_below
 from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from remit_server.peers import connections, has_ended
+from remit_server.machine.peers import connections, has_ended
 
 MOST_SOCKETS = 32
 """Connections at the same time; further ones wait."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.errors import ToolError
-from remit_server.peers import unix_peer
+from remit_server.machine.peers import unix_peer
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_filter
 from remit_server.sandbox.channel import ChannelEnd
 from remit_server.sandbox.landlock import kernel

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from remit_server.peers import connections, descends, has_ended
+from remit_server.machine.peers import connections, descends, has_ended
 from remit_server.sandbox.limits.limits import processes_below
 
 

@@ -20,6 +20,7 @@ from remit_server.chat.prompts import find_prompts
 from remit_server.chat.session_commands import mode_call
 from remit_server.contract import ErrorCode, InputPart, RunResult
 from remit_server.errors import RemitError
+from remit_server.machine.wall_clock import timestamp, utc_now
 from remit_server.transports.acp import options, sessions
 from remit_server.transports.acp.client_files import Access
 from remit_server.transports.acp.folders import Folder, Folders
@@ -36,7 +37,6 @@ from remit_server.transports.acp.sdk import (
 from remit_server.transports.acp.sessions import AcpSession, begin_session, find_kept, info_of, list_page, no_session
 from remit_server.transports.acp.turns import FollowedTurn, Telling, begin_turn
 from remit_server.transports.acp.updates import said
-from remit_server.wall_clock import timestamp, utc_now
 
 NOT_HERE = frozenset({"load", "new", "fork", "quit", "edits"})
 """Commands of the chat that are not offered, because a client has its own way or an option for them."""

@@ -7,8 +7,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from remit_server import streams
 from remit_server.runtime.settings import Settings, existing_folder
+from remit_server.streams import standard_streams
 from remit_server.transports.acp.agent import Agent
 from remit_server.transports.acp.client_files import Access, ClientDocuments
 from remit_server.transports.acp.folders import Folders
@@ -20,7 +20,7 @@ _END_S = 10.0
 
 def serve(read: Callable[[Path], Settings]) -> int:
     """Serves one client on the standard streams. Returns 0 however it ends. Raises SetupError."""
-    in_fd, out_fd = streams.claim()
+    in_fd, out_fd = standard_streams.claim()
     return asyncio.run(_converse(read, in_fd, out_fd))
 
 

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 from remit_server.contract import ErrorCode
 from remit_server.errors import RemitError
 from remit_server.json_bounds import has_too_many_values
-from remit_server.line_streams import LineReader, LineWriter
+from remit_server.streams.line_streams import LineReader, LineWriter
 
 log = logging.getLogger(__name__)
 

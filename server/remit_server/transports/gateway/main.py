@@ -11,12 +11,12 @@ import signal
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from remit_server import streams
-from remit_server.line_streams import LineReader, LineWriter
-from remit_server.log_lines import PrefixedLines, ThreadedHandler
 from remit_server.models.availability import unavailable_because
 from remit_server.models.choose import choose_provider
 from remit_server.models.remote.engines import PROVIDERS, parse_reference
+from remit_server.streams import standard_streams
+from remit_server.streams.line_streams import LineReader, LineWriter
+from remit_server.streams.log_lines import PrefixedLines, ThreadedHandler
 from remit_server.transports.gateway.server import Gateway, Limits
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ def serve(model: str, limits: Limits, log_prefix: str) -> int:
     handler = ThreadedHandler(2)
     handler.setFormatter(PrefixedLines(log_prefix))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
-    in_fd, out_fd = streams.claim()
+    in_fd, out_fd = standard_streams.claim()
     return asyncio.run(_converse(model, limits, in_fd, out_fd))
 
 

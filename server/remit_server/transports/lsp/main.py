@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 # Importing lsprotocol creates some 90,000 objects that are never freed, so collecting garbage meanwhile wastes time.
 gc.disable()
-from remit_server import streams  # noqa: E402
-from remit_server.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
-from remit_server.peers import is_own_user  # noqa: E402
-from remit_server.pulse import answering_pings  # noqa: E402
+from remit_server.machine.peers import is_own_user  # noqa: E402
+from remit_server.streams import standard_streams  # noqa: E402
+from remit_server.streams.log_lines import PrefixedLines, ThreadedHandler  # noqa: E402
+from remit_server.streams.pulse import answering_pings  # noqa: E402
 from remit_server.transports.lsp.rpc.frames import End, Frame, FrameReader, FrameWriter  # noqa: E402
 from remit_server.transports.lsp.server import RemitServer, build_server  # noqa: E402
 
@@ -25,7 +25,7 @@ gc.enable()
 
 if TYPE_CHECKING:
     from remit_server.errors import SetupError
-    from remit_server.transports.lsp.folders import OpenRuntime
+    from remit_server.transports.lsp.connection.folders import OpenRuntime
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def serve(tcp: str | None = None, open_runtime: OpenRuntime | None = None) -> in
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     server = build_server(open_runtime)
     if tcp is None:
-        in_fd, out_fd = streams.claim()
+        in_fd, out_fd = standard_streams.claim()
         return asyncio.run(_converse(server, in_fd, out_fd))
     with _accept_one(tcp) as connection:
         return asyncio.run(_converse(server, connection.fileno(), connection.fileno()))

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.connection import Connection, Snapshot
+from remit_server.transports.lsp.connection.connection import Connection, Snapshot
 from remit_server.transports.lsp.features import (
     code_action,
     code_lens,

@@ -16,14 +16,14 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from remit_server import __version__
-from remit_server.pulse import is_in_container
+from remit_server.streams.pulse import is_in_container
 from remit_server.transports.lsp.buffers.uris import Root
-from remit_server.transports.lsp.client import Client
 from remit_server.transports.lsp.client_requests.registrations import hear_of_configuration
-from remit_server.transports.lsp.connection import Connection
-from remit_server.transports.lsp.folders import OpenRuntime, configured_runtimes
+from remit_server.transports.lsp.connection.client import Client
+from remit_server.transports.lsp.connection.connection import Connection
+from remit_server.transports.lsp.connection.folders import OpenRuntime, configured_runtimes
+from remit_server.transports.lsp.connection.open_folders import attend_folders, change_folders, close_folder
 from remit_server.transports.lsp.methods import bind_commands, bind_features
-from remit_server.transports.lsp.open_folders import attend_folders, change_folders, close_folder
 from remit_server.transports.lsp.rpc.custom_methods import converter
 from remit_server.transports.lsp.rpc.json_rpc import RemitProtocol
 

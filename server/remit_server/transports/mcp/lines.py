@@ -20,8 +20,8 @@ from pydantic_core import from_json
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from remit_server.json_bounds import has_too_many_values
-from remit_server.line_streams import LineReader, LineWriter
 from remit_server.local_http.guard import Refusal, answer_refusal
+from remit_server.streams.line_streams import LineReader, LineWriter
 
 MOST_BYTES = 4 << 20
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server import streams
 from remit_server.local_http.serving import listen, serve_app
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
+from remit_server.streams import standard_streams
 from remit_server.transports.mcp.lines import serve_lines
 from remit_server.transports.mcp.server import make_server
 from remit_server.transports.mcp.web import PATH, open_app
@@ -31,7 +31,7 @@ class McpOffer:
 
 def serve_pipe(offer: McpOffer) -> int:
     """Serves one client on the standard streams, until its input ends or a signal. Raises SetupError."""
-    in_fd, out_fd = streams.claim()
+    in_fd, out_fd = standard_streams.claim()
     return asyncio.run(_serve_pipe(offer, in_fd, out_fd))
 
 

@@ -6,14 +6,14 @@ import asyncio
 import signal
 from collections.abc import Callable
 
-from remit_server import streams
 from remit_server.contract.refused import refuse_request
 from remit_server.contract.streamed import ServerMessage
-from remit_server.line_streams import LONGEST_LINE, LineReader, LineWriter
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns.streamed_client import Approving, StreamedClient
 from remit_server.runtime.turns.turn_streams import TurnStreams
+from remit_server.streams import standard_streams
+from remit_server.streams.line_streams import LONGEST_LINE, LineReader, LineWriter
 from remit_server.workspace.ports import NoDocuments
 
 _END_S = 10.0
@@ -26,7 +26,7 @@ _TOO_LONG = refuse_request(
 
 def serve(read: Callable[[], Settings], approving: Approving) -> int:
     """Serves one client on the standard streams. Returns 0 however it ends. Raises SetupError."""
-    in_fd, out_fd = streams.claim()
+    in_fd, out_fd = standard_streams.claim()
     return asyncio.run(_converse(read, approving, in_fd, out_fd))
 
 

@@ -12,7 +12,8 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
-from remit_server.models.built_in.edits.kinds import NoPlace, is_prose
+from remit_server.models.built_in.edits.kinds import NoPlace, is_prose, is_requirements
+from remit_server.models.built_in.edits.list_entries import with_entry, without_entry
 from remit_server.models.built_in.edits.new_settings import with_setting
 from remit_server.models.built_in.edits.values import breaks, with_value
 
@@ -57,9 +58,10 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """Turns the line with this number into a comment if `out`, or else back into code; -1 is the last line."""
+    """Turns the line with this number or this text into a comment if `out`, or else back into code; -1 is the last
+    line."""
 
-    line: int
+    line: int | str
     out: bool
 
 
@@ -85,6 +87,15 @@ class RemoveEntry:
     """Removes the line of a list with this entry, regardless of a bullet before it and a version after it."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListEntry:
+    """A new last entry of the list of this name, or, if it is not `added`, the entry to take out of it."""
+
+    name: str
+    entry: str
+    added: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +131,9 @@ class AddSetting:
     value: str
 
 
-LineEdit = AddSetting | Insert | Comment | Commented | Document | Pin | Remove | RemoveEntry | Rewrite | SetValue
+LineEdit = (
+    AddSetting | Insert | Comment | Commented | Document | ListEntry | Pin | Remove | RemoveEntry | Rewrite | SetValue
+)
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|require)\b *[^\s=.:)]|#include\b|(?:const|let|var) .*require\(")
 _DEFINITION = re.compile(r"(?:async def|def|class|function|fn|func|export)\b|@")
@@ -144,6 +157,7 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             before = _free_place(path, place, lines)
             made = f"{_indent(place, before, lines)}{text}"
             if path.lower().endswith(".json"):  # one comma too few or too many makes the file unreadable
+                made = made if made.endswith(",") or not _may_go_on(lines, before) else f"{made},"
                 _require_read(path, lines, (*lines[: before - 1], made, *lines[before - 1 :]))
             return _insert(path, made, before, lines)
         case Comment(text=text, place=place):
@@ -153,12 +167,12 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             before = _below_header(lines, name)
             indent = _indent(AtLine(before, beside=before), before, lines)
             return _insert(path, f'{indent}"""{text}"""', before, lines)
-        case AddSetting(name=name, value=value):
-            at, above, made = with_setting(path, lines, name, value)
-            return _rewrite(path, at, f"{above}\n{made}", lines)
+        case ListEntry(name=name, entry=entry, added=False):
+            at, changed = without_entry(path, lines, name, entry)
+            return _remove(path, lines, at, at) if changed is None else _rewrite(path, at, changed, lines)
         case Remove() | RemoveEntry():
             return _remove(path, lines, *_to_remove(path, edit, lines))
-        case Rewrite() | SetValue() | Pin() | Commented():
+        case AddSetting() | ListEntry() | Rewrite() | SetValue() | Pin() | Commented():
             return _rewrite(path, *_changed(path, edit, lines), lines)
         case _:
             assert_never(edit)
@@ -172,8 +186,13 @@ _COMMENTS: Mapping[str, str] = {
 """The sign that begins a comment, by the file's ending."""
 
 
+def _may_go_on(lines: Sequence[str], before: int) -> bool:
+    """Returns whether a line of JSON has another entry below it, so that a comma has to follow it."""
+    return before <= len(lines) and _CLOSES.match(lines[before - 1]) is None
+
+
 def _comment_mark(path: str) -> str:
-    mark = _COMMENTS.get(path.rpartition(".")[2].lower())
+    mark = "# " if is_requirements(path.rpartition("/")[2].lower()) else _COMMENTS.get(path.rpartition(".")[2].lower())
     if mark is None:
         raise NoPlace("I do not know this file's comment syntax")
     return mark
@@ -331,12 +350,19 @@ def _only(lines: Sequence[str], text: str) -> int:
     return found[0]
 
 
-def _changed(path: str, edit: Rewrite | SetValue | Pin | Commented, lines: Sequence[str]) -> tuple[int, str]:
+def _changed(
+    path: str, edit: AddSetting | ListEntry | Rewrite | SetValue | Pin | Commented, lines: Sequence[str]
+) -> tuple[int, str]:
     """Returns the number of the line that changes, and its new text."""
     match edit:
         case Rewrite(line=line, text=text):
             at = _numbered(line, lines)
             return at, f"{_leading(lines[at - 1])}{text}"
+        case AddSetting(name=name, value=value):
+            at, above, made = with_setting(path, lines, name, value)
+            return at, f"{above}\n{made}"
+        case ListEntry(name=name, entry=entry):
+            return with_entry(path, lines, name, entry)
         case SetValue(name=name, value=value):
             at, changed = with_value(path, lines, name, value)
             _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
@@ -345,7 +371,7 @@ def _changed(path: str, edit: Rewrite | SetValue | Pin | Commented, lines: Seque
             at = _entry(lines, name)
             return at, _pinned(lines[at - 1], version, exact=exact)
         case Commented(line=line, out=out):
-            at = _numbered(line, lines)
+            at = _numbered(line, lines) if isinstance(line, int) else _only(lines, line)
             changed = _commented(path, lines[at - 1]) if out else _uncommented(path, lines[at - 1])
             if out and path.endswith(".py"):  # without its only line a block would be empty
                 _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))

@@ -26,7 +26,7 @@ _FORMS: Mapping[str, str] = {"json": '"{name}": {value}', "yaml": "{name}: {valu
 def can_add(path: str, name: str) -> bool:
     """Returns whether a file consists of settings, and whether a new one can have this name."""
     try:
-        return kind_of(path).name in _READERS and _NAME.fullmatch(name) is not None
+        return kind_of(path).name in READERS and _NAME.fullmatch(name) is not None
     except NoPlace:
         return False
 
@@ -37,7 +37,7 @@ def with_setting(path: str, lines: Sequence[str], name: str, value: str) -> tupl
     Raises NoPlace if the file sets the name already, or if there is no one place for the setting.
     """
     kind = kind_of(path)
-    read = _READERS[kind.name]
+    read = READERS[kind.name]
     before = read(lines)
     if before is None:
         raise NoPlace("I can add a setting only at the top level of a file that I can read")
@@ -136,7 +136,7 @@ def _mapping(read: Callable[[], object]) -> Mapping[str, object] | None:
     return texts if len(texts) == len(known) else None
 
 
-_READERS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object] | None]] = {
+READERS: Mapping[str, Callable[[Sequence[str]], Mapping[str, object] | None]] = {
     "json": _read_json,
     YAML.name: _read_yaml,
     TOML.name: _read_toml,

@@ -11,6 +11,7 @@ import re
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 from remit_server.models.built_in.edits.kinds import (
     NUMBER,
@@ -49,10 +50,20 @@ def with_value(path: str, lines: Sequence[str], name: str, value: str) -> tuple[
     if split is None and kind.code:
         split = _passed(kind, lines, name)
     if split is None:
-        add = f"; to add it: add {name}: {value} to {path}" if can_add(path, name) else ""
-        raise NoPlace(f"the value of `{name}` is not a plain one" if found else f"`{name}` is not set in the file{add}")
+        if found:
+            raise NoPlace(f"the value of `{name}` is not a plain one")
+        raise NoPlace(f"`{name}` is not set in the file{_instead(path, kind, lines, name, value)}")
     number, head, old, tail = split
     return number, f"{head}{spell(kind, old, value)}{tail}"
+
+
+def _instead(path: str, kind: Kind, lines: Sequence[str], name: str, value: str) -> str:
+    """Returns the sentence that sets the one name that is spelled almost like this one, or that adds this one."""
+    words = {word for line in lines for word in re.findall(r"[A-Za-z_][\w-]*", line)}
+    close = get_close_matches(name, words, n=3, cutoff=0.8)
+    if meant := [word for word in close if any(True for _ in _settings(kind, lines, word))]:
+        return f"; perhaps you mean: set {meant[0]} to {value} in {path}"
+    return f"; to add it: add {name}: {value} to {path}" if can_add(path, name) else ""
 
 
 def _as_spelled(kind: Kind, lines: Sequence[str], name: str) -> str:
@@ -65,9 +76,19 @@ def _as_spelled(kind: Kind, lines: Sequence[str], name: str) -> str:
         name = rest
     alike = {word for line in lines for word in re.findall(r"[A-Za-z_][\w-]*", line) if _plain(word) == _plain(name)}
     spelled = [word for word in alike if any(True for _ in _settings(kind, lines, word))]
+    spelled = spelled or _begun_by(kind, lines, name)
     # A line that begins with the very name may set it in a way that is not understood here.
     itself = re.compile(rf"\s*[\"']?{re.escape(name)}(?![\w-])")
     return spelled[0] if len(spelled) == 1 and not any(map(itself.match, lines)) else name
+
+
+def _begun_by(kind: Kind, lines: Sequence[str], name: str) -> list[str]:
+    """Returns the names that begin with all words of a name of several words: `wind_limit_knots` for "wind limit"."""
+    if " " not in name:
+        return []
+    begins = re.compile(rf"{'[_-]'.join(map(re.escape, name.split()))}[_-]\w+", re.IGNORECASE)
+    words = {word for line in lines for word in re.findall(r"[A-Za-z_][\w-]*", line) if begins.fullmatch(word)}
+    return [word for word in words if any(True for _ in _settings(kind, lines, word))]
 
 
 def _plain(name: str) -> str:

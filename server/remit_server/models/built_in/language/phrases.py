@@ -26,6 +26,7 @@ _PARTS: Mapping[str, str] = {
     **dict.fromkeys(("old", "new", "text", "anchor", "literal"), _TERM),
     "name": rf"{_QUOTE}|[A-Za-z_][\w.-]*",
     "named": r"[A-Za-z_]\w*",
+    "words": r"[^\W\d][\w-]*(?: [^\W\d][\w-]*){0,3}?",
     "value": rf"{_QUOTE}|{_WORD}",
     "word": rf"{_QUOTE}|{_WORD}",
     "odd": rf"{_QUOTE}|[^\s{FILE_MARK}]*[\d._:/-][^\s{FILE_MARK}]*",
@@ -38,6 +39,7 @@ _PARTS: Mapping[str, str] = {
     "bottom": r"last|bottom|final|letzten|derni[èe]res|[úu]ltimas|ultime|最後|末尾",
     "file": FILE_MARK,
     "path": r"[\w./-]+",
+    "list": r"[A-Za-z_][\w-]*",
     "folder": r"[\w./-]+",
     "branch": r"[\w./-]+",
 }
@@ -94,16 +96,20 @@ class Parts:
         return found or LAST
 
     @property
+    def many(self) -> int | None:
+        """The number of lines that are asked for, as a numeral or a word; None if the word is no number."""
+        word = (self.texts.get("number") or self.texts["count"]).lower()
+        named = next((at for at, words in enumerate(_COUNTS, 2) if re.fullmatch(words, word)), None)
+        return int(word) if word.isdecimal() else named
+
+    @property
     def lines(self) -> tuple[int, int] | None:
         """The numbers of the first and the last line that are named; negative numbers count from the end. None if a
         word is no number, or if a pair of lines that are not adjacent is named."""
         if (number := self.texts.get("number")) is not None:
             first, last = int(number), int(self.texts["last"])
             return None if "pair" in self.texts and last != first + 1 else (first, last)
-        word = self.texts["count"].lower()
-        named = next((at for at, words in enumerate(_COUNTS, 2) if re.fullmatch(words, word)), None)
-        count = int(word) if word.isdecimal() else named
-        if not count:
+        if not (count := self.many):
             return None
         return (1, count) if "top" in self.texts else (-count, LAST)
 
@@ -116,6 +122,11 @@ def find_phrases(idea: str, said: Sentence) -> Iterator[Parts]:
                 parts = _parts(found, said)
                 if not any(_BESIDE.match(text) for name, text in parts.texts.items() if name not in parts.quoted):
                     yield parts
+
+
+def likely_ideas(said: Sentence) -> frozenset[str]:
+    """Returns the ideas of which a phrase may match the sentence; for all others `find_phrases` yields nothing."""
+    return frozenset[str]().union(*map(likely_phrases, said.wordings))
 
 
 def _parts(found: re.Match[str], said: Sentence) -> Parts:

@@ -74,10 +74,12 @@ _VERBS = (
     *("show", "move", "rename", "replace", "remove", "delete", "insert", "append", "search", "create", "change"),
     *("where", "execute", "find", "list"),
 )
-_SLIPS = {"shw": "show", "rnu": "run"}
-"""Slips in verbs that are too short for a rule."""
+_SLIPS = {"shw": "show", "rnu": "run", "wich": "which", "exec": "execute"}
+"""Slips in words that are too short for a rule, and short forms."""
 FOLDER = re.compile(
-    r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+([\w/-]+)|(?!(?:the|a|new|folder|into|to)\b)\b([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
+    r"(?:folder|directory|cartella|ordner|verzeichnis|dossier|carpeta)\s+"
+    r"(?:(?:called|named|namens|appel[ée]|llamad[ao]|chiamat[ao])\s+)?([\w/-]+)|"
+    r"(?!(?:the|a|new|folder|into|to)\b)\b([\w/-]+)\s+(?:folder|directory)|([\w/-]+)\s*フォルダ",
     re.IGNORECASE | re.ASCII,
 )
 """A folder that a sentence names."""
@@ -105,8 +107,8 @@ def read_sentence(text: str, files: AbstractSet[str]) -> Sentence:
         found,
         tuple(word for word, path in named.items() if path is None),
         alike=() if found else alike,
-        folders=_folders_of(frozenset(files)),
-        readme=readme_of(files),
+        folders=_folders_of(every := frozenset(files)),
+        readme=_readme_of(every),
         has_makefile="Makefile" in files,
         wordings=tuple(
             _wordings(
@@ -124,6 +126,9 @@ def _folders_of(files: frozenset[str]) -> frozenset[str]:
     return frozenset(
         parent.as_posix() for each in parents for parent in (PurePosixPath(each), *PurePosixPath(each).parents)
     ) - {"."}
+
+
+_readme_of = lru_cache(maxsize=8)(readme_of)
 
 
 _PARTICLE = re.compile(r" ?([をにのでがはへと]|から|まで) ?(?=\S)")
@@ -181,7 +186,8 @@ _REASON = re.compile(
 )
 _UNUSED = re.compile(r"\b(?:do ?n['’]?t|do not|no longer|never) (?:use|need|want)\b", re.IGNORECASE)
 WHERE = re.compile(
-    r",? (?:everywhere|in (?:all|every)(?: the)? files?|throughout(?: the (?:project|code|repo))?|"
+    r",? (?:everywhere|wherever (?:it|they) (?:appears?|occurs?|stands?|is|are)(?: used)?|"
+    r"in (?:all|every)(?: the)? files?|throughout(?: the (?:project|code|repo))?|"
     r"(?:across|in) the (?:whole |entire )?(?:project|code ?base|repo)|überall|in allen dateien|partout|"
     r"dans tous les fichiers|en todas partes|en todos los archivos|ovunque|dappertutto|in tutti i file)"
     r"(?:,? (?:also|even|including|too) (?:in )?(?:the )?tests?)?$",
@@ -221,8 +227,15 @@ def trimmed(text: str) -> str:
     return _EDGES.sub("", text)
 
 
+_COURTESY_WITHIN = re.compile(
+    r"(?<=\w),? (?:s['’]il (?:te|vous) pla[iî]t|por favor|per favore|bitte|stp|svp)\b,?(?= )", re.IGNORECASE
+)
+"""Polite words behind the verb, which no text that is meant literally has."""
+
+
 def without_courtesy(text: str) -> str:
     """Returns a sentence without its polite words."""
+    text = _COURTESY_WITHIN.sub("", text, count=1)
     before = None
     while before != text:
         before = text
@@ -303,6 +316,8 @@ def _meant(word: str) -> str:
     lower = word.lower()
     if lower in _SLIPS or lower in filling() or len(lower) < _FEWEST:
         return _SLIPS.get(lower, word)
+    if any(saying(idea).fullmatch(lower) for idea in WISHES):  # a verb of another language may differ in one letter
+        return word
     for verb in _VERBS:
         if lower[:-1] == verb:  # another form of the verb
             return word

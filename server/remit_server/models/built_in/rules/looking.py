@@ -227,9 +227,27 @@ def _is_command(text: str) -> bool:
     return text.split(maxsplit=1)[0] in _PROGRAMS or _SHELL.search(text) is not None
 
 
+_COMMIT_OPTIONS = frozenset({"-a", "-m", "-am", "--all", "--message"})
+
+
+def _commit_in(line: str) -> Route:
+    """Returns the call for `git commit -am "…"`: a command could not write `.git`, and the tool for commits can."""
+    try:
+        program, verb, *words = shlex.split(line)
+    except ValueError:
+        return None
+    if (program, verb) != ("git", "commit"):
+        return None
+    options, texts = [word for word in words if word.startswith("-")], [word for word in words if word[:1] != "-"]
+    known = bool(options) and set(options) <= _COMMIT_OPTIONS and len(texts) == 1 and words[-1:] == texts
+    return Routed(Intent.EXECUTE, "git_commit", {"message": texts[0]}) if known else None
+
+
 def take_shell(said: Sentence) -> Route:
     """Takes a line as one types it into a shell: a program and its options."""
     words = said.text.split()
+    if said.text.startswith("git commit ") and (commit := _commit_in(said.text)) is not None:
+        return commit
     if words[0] not in _PROGRAMS or any(word.lower() in filling() - {"-"} for word in words[1:] if word.isalpha()):
         return None
     if _is_prose(said.text):

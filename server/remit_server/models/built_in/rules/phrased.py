@@ -14,7 +14,7 @@ from remit_server.models.built_in.edits.line_edits import (
     SetValue,
 )
 from remit_server.models.built_in.language.meant import means_file
-from remit_server.models.built_in.language.phrases import Parts, find_phrases
+from remit_server.models.built_in.language.phrases import Parts, find_phrases, likely_ideas
 from remit_server.models.built_in.language.sentences import WISHES, Sentence, is_name, is_respelled
 from remit_server.models.built_in.language.texts import (
     begins_with_article,
@@ -60,6 +60,7 @@ from remit_server.models.built_in.rules.phrased_lines import (
     insert_beside,
     insert_by_line,
     insert_import,
+    list_entry,
     pin,
     remove_entry,
     remove_line,
@@ -68,9 +69,12 @@ from remit_server.models.built_in.rules.phrased_lines import (
 )
 from remit_server.models.built_in.rules.phrased_looks import (
     commit,
+    copy_file,
     count_lines,
+    git_writes,
     list_folder,
     list_symbols,
+    list_targets,
     look_up,
     make_target,
     run_test_file,
@@ -85,6 +89,7 @@ from remit_server.models.built_in.rules.phrased_looks import (
     show_log,
     show_name,
     show_readme,
+    value_asked,
 )
 
 _LITERAL = re.compile(r"-?\d[\w.]*|true|false|null|none|yes|no", re.IGNORECASE)
@@ -100,8 +105,9 @@ _TYPO = re.compile(r"\btypo|\bspelling|\bmisspell|^s/|tippfehler|faute", re.IGNO
 
 def take_phrase(said: Sentence) -> Route:
     """Takes a sentence that matches one phrase from end to end."""
+    likely = likely_ideas(said)
     for idea, rule in IDEAS.items():
-        for parts in find_phrases(idea, said):
+        for parts in find_phrases(idea, said) if idea in likely else ():
             if (route := rule(said, parts)) is not None:
                 return route
     return None
@@ -135,7 +141,7 @@ def _set_value(said: Sentence, parts: Parts) -> Route:
 def _is_value(said: Sentence, parts: Parts, value: str) -> bool:
     """Returns whether a word is a value. A return type behind an arrow is not, and a plain word is one only in a
     sentence that sets a value in a file that holds no code."""
-    if not may_be_name(value) and re.search(r"->|→|=>", said.short):
+    if not may_be_name(value) and not _is_config(said) and re.search(r"->|→|=>", said.short):
         return False
     if "value" in parts.quoted or not re.fullmatch(IDENTIFIER, value) or _LITERAL.fullmatch(value):
         return True
@@ -312,7 +318,10 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "symbols": list_symbols,
     "commit": commit,
     "message_missing": _found(Missing(MESSAGE)),
+    "copy": copy_file,
+    "git_writes": git_writes,
     "branch": lambda _, parts: Missing(BRANCH.format(name=parts["branch"])),
+    "targets": list_targets,
     "target": make_target,
     "marks": search_marks,
     "tests_of": search_tests,
@@ -348,6 +357,8 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "add_setting": add_setting,
     "insert_end": insert_at(0),
     "insert_top": insert_at(1),
+    "add_entry": list_entry(added=True),
+    "drop_entry": list_entry(added=False),
     "append_to": append_to,
     "append_line": append_line,
     "append_text": append_text,
@@ -369,6 +380,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "defined": look_up,
     "look_for_something": _found(Missing(TEXT)),
     "value_of": lambda said, parts: search(said, parts) if len(said.files) == 1 or is_name(parts["name"]) else None,
+    "value_asked": value_asked,
     "search": search,
     "show_name": show_name,
 }

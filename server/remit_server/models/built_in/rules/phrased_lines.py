@@ -19,11 +19,13 @@ from remit_server.models.built_in.edits.line_edits import (
     Document,
     Insert,
     LineEdit,
+    ListEntry,
     Pin,
     Remove,
     RemoveEntry,
     Rewrite,
 )
+from remit_server.models.built_in.edits.list_entries import can_list
 from remit_server.models.built_in.edits.new_settings import can_add
 from remit_server.models.built_in.language.meant import tells_of_part
 from remit_server.models.built_in.language.phrases import LAST, Parts
@@ -166,6 +168,18 @@ def add_setting(said: Sentence, parts: Parts) -> Route:
     return Edited(said.files[0], AddSetting(name, value)) if there else None
 
 
+def list_entry(*, added: bool) -> Callable[[Sentence, Parts], Route]:
+    """Returns the rule for an entry that is added to a list in a file of settings, or taken out of it."""
+
+    def rule(said: Sentence, parts: Parts) -> Route:
+        entry = parts["text"]
+        clear = "text" in parts.quoted or (" " not in entry and not is_kind(entry))
+        there = len(said.files) == 1 and can_list(said.files[0])
+        return Edited(said.files[0], ListEntry(parts["list"], entry, added), guessed=True) if clear and there else None
+
+    return rule
+
+
 def remove_entry(said: Sentence, parts: Parts) -> Route:
     """Takes an entry to remove from a file in which each line is an entry."""
     text = parts["text"]
@@ -188,7 +202,14 @@ def pin(said: Sentence, parts: Parts) -> Route:
 
 def commented(*, out: bool) -> Callable[[Sentence, Parts], Route]:
     """Returns the rule that turns a line into a comment if `out`, or else back into code."""
-    return lambda said, parts: edit_of(said, Commented(parts.line, out))
+
+    def rule(said: Sentence, parts: Parts) -> Route:
+        anchor = parts.get("anchor")
+        if anchor is None:
+            return edit_of(said, Commented(parts.line, out))
+        return edit_of(said, Commented(anchor, out), anchor) if _is_anchor(parts) else None
+
+    return rule
 
 
 def comment_top(said: Sentence, parts: Parts) -> Route:

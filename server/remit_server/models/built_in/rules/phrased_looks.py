@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from remit_governance.values import Intent
 from remit_server.models.built_in.language.phrases import LAST, Parts
 from remit_server.models.built_in.language.sentences import WISHES, Sentence
-from remit_server.models.built_in.language.words import IDENTIFIER, filling, says
-from remit_server.models.built_in.routes import FILE, Define, Missing, Route, Routed, Tail
+from remit_server.models.built_in.language.words import IDENTIFIER, filling, names_new_file, says
+from remit_server.models.built_in.routes import FILE, OWN_GIT, Define, Missing, Route, Routed, Tail, ValueOf
 from remit_server.models.built_in.rules.looking import MEANS_VERB, definition_of
 
 MOST_OF_README = 40
@@ -39,6 +39,33 @@ def search(said: Sentence, parts: Parts) -> Route:
     return Routed(Intent.ANALYZE, "search_files", {"pattern": re.escape(text), "context_lines": 0, **where})
 
 
+_NO_SETTING = re.compile(
+    r"purpose|meaning|difference|point|idea|way|problem|errors?|bugs?|reason|output|result|status|weather|date|today|"
+    r"diff|code|functions?|class(?:es)?|methods?|lines?|changes?|matter|issue|cause|best|worst|right|wrong|use|"
+    r"an?|eine?|une?|una|uno|of|in|for|between|with|about|to|and|or|if|that|this|you|your|it|on|at|by|from|as|not|no|"
+    r"von|für|mit|und|oder|auf|zwischen|de|du|des|entre|pour|avec|et|ou|con|per|para|por|tra|fra|che|que|qui|dass",
+    re.IGNORECASE,
+)
+"""Words that name no setting, or that join the words of a question which is about more than one."""
+
+
+def value_asked(said: Sentence, parts: Parts) -> Route:
+    """Tells the value of a setting that is named by plain words: "which log level is set?"."""
+    words = parts["words"].lower().split()
+    if len(said.files) > 1 or said.quoted or any(map(_NO_SETTING.fullmatch, words)):
+        return None
+    named = [word for word in words if word not in filling()] or words[-1:]
+    return ValueOf(tuple(named), said.files[0] if said.files else None)
+
+
+def list_targets(said: Sentence, _: Parts) -> Route:
+    """Lists the targets of the Makefile."""
+    if not said.has_makefile:
+        return None
+    where: dict[str, JsonValue] = {"path": "Makefile", "context_lines": 0}
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": r"^[A-Za-z][\w./-]*\s*:(?:[^=]|$)", **where})
+
+
 def look_up(_: Sentence, parts: Parts) -> Route:
     """Searches for the definition of a name."""
     return definition_of(parts["name"]) if re.fullmatch(IDENTIFIER, parts["name"]) else None
@@ -64,14 +91,14 @@ def show_log(said: Sentence, _: Parts) -> Route:
 
 def show_first(said: Sentence, parts: Parts) -> Route:
     """Shows the first lines of a file."""
-    if len(said.files) != 1 or not (most := int(parts["number"])):
+    if len(said.files) != 1 or not (most := parts.many):
         return None
     return Routed(Intent.ANALYZE, "read_file", {"path": said.files[0], "offset": 1, "limit": most})
 
 
 def show_last(said: Sentence, parts: Parts) -> Route:
     """Shows the last lines of a file."""
-    return Tail(said.files[0], int(parts["number"])) if len(said.files) == 1 and int(parts["number"]) else None
+    return Tail(said.files[0], most) if len(said.files) == 1 and (most := parts.many) else None
 
 
 def count_lines(said: Sentence, _: Parts) -> Route:
@@ -124,7 +151,7 @@ def show_name(said: Sentence, parts: Parts) -> Route:
     """Takes a name in code, unless the word has a meaning of its own in a sentence."""
     name = parts["name"]
     plain = name.lower() in filling() or any(says(idea, name) for idea in (*WISHES, "files", "tests", "status", "diff"))
-    if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted:
+    if not re.fullmatch(IDENTIFIER, name) or plain or said.paths or said.quoted not in {(), (name,)}:
         return None
     return Define(name, said.files[0] if len(said.files) == 1 else None)
 
@@ -132,7 +159,8 @@ def show_name(said: Sentence, parts: Parts) -> Route:
 def search_marks(said: Sentence, parts: Parts) -> Route:
     """Searches for comments such as TODO."""
     where: dict[str, JsonValue] = {"path": said.files[0]} if len(said.files) == 1 else {}
-    return Routed(Intent.ANALYZE, "search_files", {"pattern": parts["mark"].upper(), "context_lines": 0, **where})
+    marks = [mark.upper() for mark in (parts["mark"], parts.get("other")) if mark is not None]
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": "|".join(marks), "context_lines": 0, **where})
 
 
 def search_tests(_: Sentence, parts: Parts) -> Route:
@@ -158,6 +186,26 @@ def make_target(said: Sentence, parts: Parts) -> Route:
     if is_verb or target in filling() or not re.fullmatch(r"[a-z][\w-]*", target) or not said.has_makefile:
         return None
     return Routed(Intent.EXECUTE, "run_command", {"command": f"make {target}"})
+
+
+def copy_file(said: Sentence, parts: Parts) -> Route:
+    """Copies a file to a path where there is none."""
+    path = parts["path"]
+    if len(said.files) != 1 or not names_new_file(path) or path in said.files or path.endswith("/"):
+        return None
+    return Routed(Intent.EXECUTE, "run_command", {"command": shlex.join(("cp", said.files[0], path))})
+
+
+def git_writes(said: Sentence, parts: Parts) -> Route:
+    """Gives the git command that the person has to run, because no command may write `.git`."""
+    if (given := parts.get("given")) is not None:
+        return Missing(OWN_GIT.format(command=f"git {given}"))
+    if parts.get("restore") is not None:
+        return Missing(OWN_GIT.format(command=f"git restore {said.files[0]}")) if len(said.files) == 1 else None
+    if (tag := parts.get("tag")) is not None:
+        return Missing(OWN_GIT.format(command=f"git tag {tag}"))
+    word = next(name for name in ("stash", "push", "pull") if parts.get(name) is not None)
+    return Missing(OWN_GIT.format(command=f"git {word}"))
 
 
 _NO_MESSAGE = re.compile(r"(?:and|but|except|failed|fails|as|with|without|then)\b|.*\bmessage$", re.IGNORECASE)

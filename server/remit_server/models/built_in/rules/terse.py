@@ -38,6 +38,13 @@ _BUT_OLD = re.compile(
     re.IGNORECASE,
 )
 """The old value at the end of a sentence, which says nothing new."""
+_FROM_OLD = re.compile(r"\b(?:from|von|de|da) \S+ (?=(?:to|auf|[àa]|su|para) \S+$)", re.IGNORECASE)
+_UNIT = re.compile(
+    r"(\d) (?:m?s|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|weeks?|knots|[kmg]b|bytes|px|pixels?|percent|euros?|"
+    r"dollars?|sekunden?|minuten?|stunden?|tagen?|secondes?|heures?|jours?|segundos?|minutos?|horas?|d[ií]as?|secondi|minuti)$",
+    re.IGNORECASE,
+)
+"""A number and its unit at the end of a sentence; a setting holds the number alone."""
 _ASKS_NOTHING = re.compile(
     r"\b(?:not|never|dont|isnt|nicht|nie|kein\w*|pas|jamais|nunca|jam[áa]s|non|mai|não|if|when|unless|wenn|falls|si|se|"
     r"cuando|quando|was|were|had|or|oder|ou|is(?!.*\bnow\b)|are|ist|sind|est|sont|es|è|é)\b|n['’]t\b",
@@ -74,7 +81,7 @@ MOST_WORDS = 3
 def take_terse(said: Sentence) -> Route:
     """Takes a sentence whose words are only filling words, at most one file, a name and a plain value."""
     told = " ".join(_MEANT.get(word.lower(), word) for word in without_courtesy(_without_file(said)).split())
-    told = _BUT_OLD.sub(" ", told)
+    told = _UNIT.sub(r"\1", _FROM_OLD.sub("", _BUT_OLD.sub(" ", told)))
     if not _sets_one(said) or _ASKS_NOTHING.search(told):
         return None
     words = [word.strip(",;:!()") for word in re.sub(r"(?<=\w)=(?=\S)|->|=>|→|: ", " = ", told).split()]

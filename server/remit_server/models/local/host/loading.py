@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from remit_server.installed import how_to_install
-from remit_server.machine import free_memory
+from remit_server.machine.free_space import free_memory
+from remit_server.machine.installed import how_to_install
 from remit_server.models.local.host.mlx_backend import LanguageModel, on_gpu, prepare
 from remit_server.models.local.wire import Load
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from remit_server.errors import ModelUnavailable
-from remit_server.machine import free_disk
+from remit_server.machine.free_space import free_disk
 from remit_server.models.local.hub.cache import CachedRepo, HubName, cached_repo
 from remit_server.models.local.hub.model_files import SPARE, ModelFolder, PullPlan, RemoteFile, describe, needed_files
 from remit_server.models.local.hub.remote import fetch, list_files

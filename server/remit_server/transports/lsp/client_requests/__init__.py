@@ -2,5 +2,5 @@
 
 `approval_messages.py` asks for approvals by message, and `progress.py` shows progress. `folder_requests.py` asks about
 one folder: trust, settings, code and edits. `registrations.py` asks the client to send further methods, some only while
-a question waits. `review.py` (with `lsp/reviews.py`) keeps the waiting questions for lenses and commands.
+a question waits. `review.py` (with `connection/reviews.py`) keeps the waiting questions for lenses and commands.
 """

@@ -30,7 +30,7 @@ from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 
 CHOOSE = "Choose parts…"

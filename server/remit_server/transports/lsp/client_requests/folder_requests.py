@@ -20,7 +20,7 @@ from remit_server.transports.lsp.rpc.frames import ConnectionLost
 from remit_server.workspace.code import Answer, CodeQuery, Unavailable
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 
 logger = logging.getLogger(__name__)

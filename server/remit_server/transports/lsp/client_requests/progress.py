@@ -33,7 +33,7 @@ from remit_server.transports.lsp.rpc.custom_methods import Json
 from remit_server.transports.lsp.rpc.frames import ConnectionLost
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 logger = logging.getLogger(__name__)
 

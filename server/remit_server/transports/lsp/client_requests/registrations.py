@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.client import announces_completion
+from remit_server.transports.lsp.connection.client import announces_completion
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
-    from remit_server.transports.lsp.reviews import Review
+    from remit_server.transports.lsp.connection.connection import Connection
+    from remit_server.transports.lsp.connection.reviews import Review
 
 
 _ANSWER_S = 10.0

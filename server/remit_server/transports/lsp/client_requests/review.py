@@ -10,10 +10,10 @@ from lsprotocol import types as lsp
 
 from remit_server.contract import ApprovalRequired, ApprovalResolved, Event
 from remit_server.transports.lsp.client_requests.registrations import forget_reviewed, watch_reviewed
-from remit_server.transports.lsp.reviews import Review
+from remit_server.transports.lsp.connection.reviews import Review
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 REMEMBERED = 100
 """How many ended questions of a connection are kept, so that their virtual documents can say how they ended."""

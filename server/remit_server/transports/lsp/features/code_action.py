@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.edits import Place, identifier_at
-from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.tasks import (
+from remit_server.transports.lsp.commands.tasks import (
     PROBLEM_TASKS,
     TASKS,
     Task,
@@ -23,11 +22,12 @@ from remit_server.transports.lsp.tasks import (
     problem_at,
     with_problems,
 )
+from remit_server.transports.lsp.rpc.custom_methods import Json
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.client import Client
-    from remit_server.transports.lsp.connection import Snapshot
-    from remit_server.transports.lsp.folders import FolderDocument, RuntimeSlot
+    from remit_server.transports.lsp.connection.client import Client
+    from remit_server.transports.lsp.connection.connection import Snapshot
+    from remit_server.transports.lsp.connection.folders import FolderDocument, RuntimeSlot
 
 RENAME_KIND = "refactor.rewrite.remit"
 EDIT_KIND = "refactor.rewrite.remit.edit"

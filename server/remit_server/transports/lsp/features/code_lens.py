@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from lsprotocol import types as lsp
 
 from remit_server.harness.approval.shown_parts import HunkText, Part, hunk_texts
-from remit_server.transports.lsp.reviews import Review
+from remit_server.transports.lsp.connection.reviews import Review
 
 if TYPE_CHECKING:
     from remit_server.contract import FileDiff
-    from remit_server.transports.lsp.connection import Snapshot
+    from remit_server.transports.lsp.connection.connection import Snapshot
 
 OPTIONS = lsp.CodeLensOptions(resolve_provider=False)
 

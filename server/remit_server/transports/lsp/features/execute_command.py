@@ -7,28 +7,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lsprotocol import types as lsp
 
-from remit_server.later import Later
+from remit_server.transports.lsp.commands import (
+    agent_commands,
+    chat_commands,
+    governance_commands,
+    model_commands,
+    review_commands,
+    session_commands,
+)
+from remit_server.transports.lsp.commands.tasks import TASKS
 from remit_server.transports.lsp.features import policy_open
 from remit_server.transports.lsp.rpc.custom_methods import Json
-from remit_server.transports.lsp.tasks import TASKS
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp import (
-        chat_commands,
-        commands,
-        governance_commands,
-        model_commands,
-        review_commands,
-        session_commands,
-    )
-    from remit_server.transports.lsp.connection import Connection
-else:
-    chat_commands = Later("remit_server.transports.lsp.chat_commands")
-    commands = Later("remit_server.transports.lsp.commands")
-    governance_commands = Later("remit_server.transports.lsp.governance_commands")
-    model_commands = Later("remit_server.transports.lsp.model_commands")
-    review_commands = Later("remit_server.transports.lsp.review_commands")
-    session_commands = Later("remit_server.transports.lsp.session_commands")
+    from remit_server.transports.lsp.connection.connection import Connection
 
 Command: TypeAlias = "Callable[[Connection, lsp.ExecuteCommandParams], Awaitable[Json]]"
 
@@ -54,12 +46,12 @@ def _with_progress(title: str, run: Command) -> Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "remit.ask": _later(commands.ask),
-    "remit.edit": _later(commands.edit),
-    "remit.rename": _later(commands.rename),
-    **{name: _later(commands.run_task) for name in TASKS},
-    "remit.cancel": _later(commands.cancel),
-    "remit.audit.verify": _with_progress("verifying the audit log", commands.verify_audit),
+    "remit.ask": _later(agent_commands.ask),
+    "remit.edit": _later(agent_commands.edit),
+    "remit.rename": _later(agent_commands.rename),
+    **{name: _later(agent_commands.run_task) for name in TASKS},
+    "remit.cancel": _later(agent_commands.cancel),
+    "remit.audit.verify": _with_progress("verifying the audit log", agent_commands.verify_audit),
     "remit.undo": _later(session_commands.undo),
     "remit.redo": _later(session_commands.redo),
     "remit.session.new": _later(session_commands.new),

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from lsprotocol import types as lsp
 
 from remit_server.transports.lsp.buffers.uris import file_path
-from remit_server.transports.lsp.reviews import Review
+from remit_server.transports.lsp.connection.reviews import Review
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 
 How: TypeAlias = Literal["renamed", "deleted", "made"]

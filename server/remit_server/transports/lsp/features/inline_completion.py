@@ -9,7 +9,7 @@ from lsprotocol import types as lsp
 from remit_server.transports.lsp.buffers.edits import Place, offset_at
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 OPTIONS = lsp.InlineCompletionOptions()
 

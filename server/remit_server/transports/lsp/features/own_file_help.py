@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from remit_governance.policy.editing.completion import Completion
     from remit_governance.policy.editing.hover import Hover
     from remit_server.runtime.settings import Settings
-    from remit_server.transports.lsp.connection import Snapshot
+    from remit_server.transports.lsp.connection.connection import Snapshot
 
 
 OPTIONS = lsp.CompletionOptions(trigger_characters=[":", "{", "[", ","])

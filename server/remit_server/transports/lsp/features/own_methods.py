@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from remit_server.transports.lsp.open_folders import runtime_of_turn
+from remit_server.transports.lsp.connection.open_folders import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import (
     APPROVAL_RESPOND,
     GENERATE,
@@ -24,7 +24,7 @@ from remit_server.transports.lsp.rpc.custom_methods import (
 
 if TYPE_CHECKING:
     from remit_server.contract import Event
-    from remit_server.transports.lsp.connection import Connection, Snapshot
+    from remit_server.transports.lsp.connection.connection import Connection, Snapshot
 
 
 async def run(connection: Connection, params: StreamedParams) -> Json:
@@ -79,7 +79,7 @@ async def respond(connection: Connection, params: GivenParams) -> Json:
 async def list_reviews(connection: Connection, params: GivenParams) -> Json:
     """Returns a ReviewList as JSON. Raises RemitError for a folder that is not open."""
     from remit_server.contract import ReviewList, ReviewListRequest
-    from remit_server.transports.lsp.review_commands import list_waiting
+    from remit_server.transports.lsp.commands.review_commands import list_waiting
 
     named = read_form(REVIEW_LIST, ReviewListRequest, params.given).workspace_folder
     folder = None if named is None else str(connection.folders.named(named).root)
@@ -89,7 +89,7 @@ async def list_reviews(connection: Connection, params: GivenParams) -> Json:
 async def hunks(connection: Connection, params: GivenParams) -> Json:
     """Returns the ReviewHunks of a question as JSON. Raises ToolError (`not_found`)."""
     from remit_server.contract import ReviewHunksRequest
-    from remit_server.transports.lsp.review_commands import describe_parts, find_review
+    from remit_server.transports.lsp.commands.review_commands import describe_parts, find_review
 
     asked = read_form(REVIEW_HUNKS, ReviewHunksRequest, params.given)
     return describe_parts(find_review(connection, asked.approval_id)).model_dump(mode="json")
@@ -99,7 +99,7 @@ async def resolve(connection: Connection, params: GivenParams) -> Json:
     """Answers a question, and returns an ApprovalReceipt as JSON. Raises ToolError (`not_found`)."""
     from remit_server.contract import ApprovalAnswer, ReviewResolveRequest
     from remit_server.harness.approval.shown_parts import wire_parts
-    from remit_server.transports.lsp.review_commands import find_review, give
+    from remit_server.transports.lsp.commands.review_commands import find_review, give
 
     asked = read_form(REVIEW_RESOLVE, ReviewResolveRequest, params.given)
     review = find_review(connection, asked.approval_id)

@@ -22,7 +22,7 @@ from remit_server.transports.lsp.rpc.custom_methods import Json
 if TYPE_CHECKING:  # slow to import
     from remit_governance.policy.editing.spans import Span
     from remit_server.errors import RemitError
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 SHAPE = "[{rule?, file?, line?}]"
 _ANSWER_S = 10.0

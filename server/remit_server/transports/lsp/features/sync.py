@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from remit_governance.policy.editing.completion import Finding
     from remit_governance.policy.language.compile import Source
     from remit_server.runtime.settings import Settings
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.virtual_addresses import (
+from remit_server.transports.lsp.buffers.virtual_addresses import (
     SCHEMES,
     CallDocument,
     FileDocument,
@@ -20,7 +20,7 @@ from remit_server.transports.lsp.virtual_addresses import (
 )
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
 
 
 _ENDINGS = {

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from lsprotocol import types as lsp
 
-from remit_server.transports.lsp.client import folder_roots
 from remit_server.transports.lsp.client_requests.folder_requests import SECTION, ask_settings
-from remit_server.transports.lsp.open_folders import change_folders, reload_folder
+from remit_server.transports.lsp.connection.client import folder_roots
+from remit_server.transports.lsp.connection.open_folders import change_folders, reload_folder
 
 if TYPE_CHECKING:
-    from remit_server.transports.lsp.connection import Connection
+    from remit_server.transports.lsp.connection.connection import Connection
     from remit_server.transports.lsp.rpc.custom_methods import Json
 
 

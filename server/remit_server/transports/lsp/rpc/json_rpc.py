@@ -31,9 +31,10 @@ from pygls.exceptions import (
 )
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from remit_server.pulse import has_bootstrap
+from remit_server.streams.pulse import has_bootstrap
 from remit_server.transports.lsp.buffers.uris import Root
-from remit_server.transports.lsp.client import Client, announces_completion, describe_client, workspace_roots
+from remit_server.transports.lsp.buffers.virtual_addresses import SCHEMES
+from remit_server.transports.lsp.connection.client import Client, announces_completion, describe_client, workspace_roots
 from remit_server.transports.lsp.rpc.custom_methods import (
     CUSTOM,
     CUSTOM_RESULTS,
@@ -43,7 +44,6 @@ from remit_server.transports.lsp.rpc.custom_methods import (
 )
 from remit_server.transports.lsp.rpc.frames import ConnectionLost, End, Frame, Garbage, Message
 from remit_server.transports.lsp.rpc.shapes import mend_envelope, mismatch
-from remit_server.transports.lsp.virtual_addresses import SCHEMES
 
 if TYPE_CHECKING:
     from pygls.lsp.server import LanguageServer

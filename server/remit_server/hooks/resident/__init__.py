@@ -1,0 +1,1 @@
+"""The fast way: a call asks a process that stays, within a limit of time."""
