@@ -14,6 +14,8 @@ import pytest
 from command_line import CommandLine, Done
 from messages import SAYS
 
+from remit_server.cli.commands.turns.demo import next_steps
+
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
 
 DONE, FAILED, DENIED = 0, 1, 3
@@ -244,3 +246,16 @@ def test_FLW_06_the_scenario_tdd_goes_from_the_request_to_the_commit(
     assert states[-2:] == ["committing", "idle"]
     refused = [rule for event in done.of("tool_result") if not event["ok"] for rule in event["rules"]]
     assert refused == (["workflow.nothing-is-written"] if mode == "strict" else [])
+
+
+def test_the_next_steps_can_be_typed_as_they_stand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A newcomer has no `remit` in the PATH: `make run` starts it by its path."""
+    program = tmp_path / "a clone" / "remit"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert f"\n  '{program}' model\n" in next_steps(tmp_path / "shop")
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert "\n  remit model\n" in next_steps(tmp_path / "shop")

@@ -19,9 +19,11 @@ from remit_server.errors import SetupError
 from remit_server.models.check import check_model, why_not_there
 from remit_server.models.finding import (
     USUAL,
+    Choice,
     HostedService,
     ServedModel,
     Usual,
+    advice,
     fetch,
     find_choices,
     find_hosted,
@@ -169,6 +171,11 @@ def test_MOD_26_another_model_is_not_the_configured_one(other: str, tmp_path: Pa
         named = other.format(f"http://localhost:{server.port}")
         choices = asyncio.run(find_choices({"HF_HOME": str(tmp_path)}, named))
     assert [each.reference for each in choices if each.configured] == [named]
+
+
+def test_MOD_26_a_list_without_a_language_model_says_how_to_get_one() -> None:
+    assert advice([Choice("built-in", "", configured=True)]) is not None
+    assert advice([Choice("built-in", ""), Choice("ollama:m", "", configured=True)]) is None
 
 
 def test_MOD_27_a_model_whose_server_counts_no_tokens_is_told_as_it_is() -> None:

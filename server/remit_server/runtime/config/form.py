@@ -248,12 +248,7 @@ class AuditSection(Section):
 class LogSection(Section):
     """The log file, for whoever looks for a fault."""
 
-    level: LogLevel = setting(
-        "info",
-        "REMIT_LOG_LEVEL",
-        "no",
-        "the least serious messages that the log file gets: debug, info, warning or error",
-    )
+    level: LogLevel = setting("info", "REMIT_LOG_LEVEL", "no", "log this and worse: debug, info, warning or error")
 
 
 class TelemetrySection(Section):

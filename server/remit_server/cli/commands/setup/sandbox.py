@@ -44,7 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command.add_argument("--runtime", choices=RUNTIMES, help="use this sandbox instead of the default")
         command.add_argument("--json", action="store_true", help="print one JSON object")
     run_one.add_argument(
-        "--template", choices=tuple(TEMPLATES), default="code-executor", help="the limits it runs under"
+        "--template",
+        choices=tuple(TEMPLATES),
+        default="code-executor",
+        help="whether it may reach hosts (`integration-test`) or not",
     )
     run_one.add_argument("--keep", action="store_true", help=argparse.SUPPRESS)
     run_one.add_argument("argv", nargs="+", metavar="CMD", help="the program and its arguments, after `--`")

@@ -115,7 +115,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="attach a file to the prompt; can be repeated",
     )
-    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="set the workflow's mode first")
+    parser.add_argument(
+        "--mode",
+        choices=[mode.value for mode in Mode],
+        help="`strict`: a failing test has to come before code (docs/workflow.md)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="only read, and show what would be done")
     loud = parser.add_mutually_exclusive_group()
     loud.add_argument("--quiet", action="store_true", help="print only the answer")
