@@ -27,6 +27,7 @@ from remit_server.models.built_in.answers import (
     ASKED_FOR,
     CHANGED,
     DELETED_FILE,
+    LIST,
     NO_DEFINITION,
     NOT_GONE_ON,
     OUTSIDE_WORKFLOW,
@@ -1401,18 +1402,18 @@ DONE = [
     ("what does curry do?", "declined", f"{QUESTION} `curry` is defined in tools.py, line 3."),
     ("what does everybody do?", "declined", QUESTION),
     ("explain the function nowhere", "declined", f"{NO_DEFINITION.format(name='nowhere')} {QUESTION[11:]}"),
-    ("show me curry", "completed", "tools.py, line 3:\nclass curry:\n    size = 1"),
-    ("show me ROWS", "completed", "a_table.py, line 2:\nROWS = dict(\n    curry=[1],\n)"),
+    ("show me curry", "completed", "tools.py, line 3:\n\n```py\nclass curry:\n    size = 1\n```"),
+    ("show me ROWS", "completed", "a_table.py, line 2:\n\n```py\nROWS = dict(\n    curry=[1],\n)\n```"),
     ("show me nowhere", "declined", NO_DEFINITION.format(name="nowhere")),
     ("what is this?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
     ("what can u do", "completed", WHAT),
     ("hey, are you chatgpt?", "completed", WHAT),
-    ("show notes.txt", "completed", "milk"),
+    ("show notes.txt", "completed", "```txt\nmilk\n```"),
     ("how many lines has notes.txt", "completed", "notes.txt has 1 line."),
     ("how long is tools.py?", "completed", "tools.py has 4 lines."),
-    ("what is the last line of tools.py?", "completed", "    size = 1"),
-    ("show the last 2 lines of tools.py", "completed", "class curry:\n    size = 1"),
-    ("show the last 9 lines of notes.txt", "completed", "milk"),
+    ("what is the last line of tools.py?", "completed", "```py\n    size = 1\n```"),
+    ("show the last 2 lines of tools.py", "completed", "```py\nclass curry:\n    size = 1\n```"),
+    ("show the last 9 lines of notes.txt", "completed", "```txt\nmilk\n```"),
     ("search Nowhere in src", "completed", "It is nowhere in src."),
     ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
     ("delete the file", "declined", FILE),
@@ -1478,12 +1479,49 @@ async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
         assert found == {"notes.txt": "milk\neggs\n", "src/cart.py": "class Cart:\n    sum = 5\n"}
 
 
+async def test_MOD_23_what_is_shown_keeps_its_lines_and_its_markup(tmp_path: Path) -> None:
+    """Clients draw an answer as Markdown, which would join lines and take `__name__` for bold text."""
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "src" / "__init__.py").write_text("")
+        (bench.workspace / "page.md").write_text("# Title\n```\ncode\n```\n")
+        (bench.workspace / "main.py").write_text('a = 1\nif __name__ == "__main__":\n    b = 2\n')
+        shown = [
+            (await bench.ask(sentence)).final_output
+            for sentence in ("show page.md", "show main.py", "find __name__ in main.py", "list the files")
+        ]
+    assert shown == [
+        "````md\n# Title\n```\ncode\n```\n````",
+        '```py\na = 1\nif __name__ == "__main__":\n    b = 2\n```',
+        '```\nmain.py:2: if __name__ == "__main__":\n```',
+        "`a_table.py`, `main.py`, `notes.txt`, `page.md`, `src/__init__.py`, `src/cart.py`, `tools.py`",
+    ]
+
+
+@pytest.mark.parametrize("sentence", ["rename size to width", "rename size to width in tools.py", "change size to 2"])
+async def test_MOD_23_an_attached_file_is_the_file_that_a_sentence_leaves_out(tmp_path: Path, sentence: str) -> None:
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "other.py").write_text("size = 1\n")
+        place = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 12}}
+        selection = {"type": "selection", "path": "tools.py", "range": place, "text": "    size = 1"}
+        result = await bench.ask({"type": "text", "text": sentence, "attachments": [selection]})
+        assert result.status == "completed", result.final_output
+        assert [each.path for each in result.changes] == ["tools.py"]
+
+
+async def test_MOD_23_only_for_a_file_that_is_missing_the_files_are_offered(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        file, repository = [
+            (await bench.ask(each)).final_output for each in ("show nothing.txt", "show the git status")
+        ]
+    assert (LIST in str(file), LIST in str(repository)) == (True, False)
+
+
 async def test_MOD_23_two_wishes_are_done_in_their_order(tmp_path: Path) -> None:
     async with built_in(tmp_path) as bench:
         result = await bench.ask("set total to 5 in src/cart.py and show src/cart.py, then delete notes.txt")
         assert (result.status, result.final_output) == (
             "completed",
-            f"{CHANGED}\n\nclass Cart:\n    total = 5\n\n{DELETED_FILE.format(path='notes.txt')}",
+            f"{CHANGED}\n\n```py\nclass Cart:\n    total = 5\n```\n\n{DELETED_FILE.format(path='notes.txt')}",
         )
         assert not (bench.workspace / "notes.txt").exists()
 
@@ -1493,7 +1531,7 @@ async def test_MOD_23_after_what_was_not_done_no_other_wish_is(tmp_path: Path) -
         result = await bench.ask('show notes.txt, delete the line "class Cart:" from src/cart.py and delete notes.txt')
         assert result.status == "declined"
         assert result.final_output is not None
-        assert result.final_output.startswith(f"milk\n\n{UNCHANGED}")
+        assert result.final_output.startswith(f"```txt\nmilk\n```\n\n{UNCHANGED}")
         assert result.final_output.endswith(NOT_GONE_ON.format(wish="delete notes.txt"))
         assert (bench.workspace / "notes.txt").exists()
 

@@ -11,6 +11,7 @@ from remit_governance.secrets.redaction import truncate
 from remit_governance.visible import visible
 from remit_governance.work_items import WorkItem
 from remit_server.contract import CallInput, ContextPayload, FileAttachment, SelectionAttachment, TextInput
+from remit_server.models.ports import ATTACHED
 
 MAX_OWN_RESULT = 8_000
 """Characters of the result of a call that the person or another agent made."""
@@ -73,7 +74,7 @@ def work_items_text(items: Iterable[WorkItem]) -> str:
 def attached_names(request: TextInput) -> tuple[str, ...]:
     """Returns what a model that reads no attachments is told of them: their names."""
     paths = (each.path for each in request.attachments if isinstance(each, FileAttachment | SelectionAttachment))
-    return tuple(f"Attached file: {path}" for path in paths)
+    return tuple(f"{ATTACHED}{path}" for path in paths)
 
 
 def _context(context: ContextPayload) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -145,7 +146,7 @@ class _Screen:
                 self.printed.append(text)
             case RunCompleted(result=result) if self.repeats and self.printed and result.final_output:
                 said = "\n".join(self.printed).strip()
-                rest = result.final_output.removeprefix(f"{said}\n")
+                rest = re.sub(rf"\A(`{{3,}})\n{re.escape(said)}\n\1\n+", "", result.final_output)
                 event = event.model_copy(update={"result": result.model_copy(update={"final_output": rest})})
             case _:
                 pass

@@ -261,6 +261,10 @@ class LocalEngine(Protocol):
         ...
 
 
+ATTACHED = "Attached file: "
+"""The words before the path of an attachment, in the message to a model that does not read attachments."""
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
     """What is known of a model by now.

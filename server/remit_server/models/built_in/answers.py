@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import assert_never
 
@@ -84,6 +85,9 @@ _CLOSING = re.compile(r"\s*(?:[)\]}]|else\b|elif\b|except\b|finally\b|end\b)")
 """Matches a line that belongs to the block above it although it is not indented deeper than the first line."""
 _COLLECTED = "collected for the person's review"
 _BY_WORKFLOW = re.compile(r"\bby workflow\.")
+_BACKTICKS = re.compile("`+")
+_MARKUP = re.compile(r"__|[*`<\[]|(?:^|/)_")
+"""What Markdown would take out of a file's name."""
 _EXIT = re.compile(r"exit code (-?\d+)")
 
 
@@ -109,13 +113,14 @@ def answer(route: Routed, result: str) -> Ending:
         why = told_to_person(result.partition(": ")[2].partition("\n")[0]).removeprefix("not done: ")
         if result.startswith(f"error {ErrorCode.DRY_RUN}:"):
             return Ending(f"{why[:1].upper()}{why[1:]}.", done=True)
-        why += f". {LIST}" if result.startswith(f"error {ErrorCode.NOT_FOUND}:") else ""
+        names_file = "path" in route.arguments
+        why += f". {LIST}" if names_file and result.startswith(f"error {ErrorCode.NOT_FOUND}:") else ""
         why += f". {OUTSIDE_WORKFLOW}" if _BY_WORKFLOW.search(why) else ""
         return Ending(
             f"{UNCHANGED} {why[:1].upper()}{why[1:]}." if route.intent is Intent.CODE else f"I stopped: {why}."
         )
     text = _reviewed(result) if route.intent is Intent.CODE else None
-    return Ending(bounded(text or _ANSWERS.get(route.tool, _as_told)(route, result)), done=True)
+    return Ending(text or _ANSWERS.get(route.tool, _as_told)(route, result), done=True)
 
 
 def has_failed(result: str) -> bool:
@@ -126,11 +131,31 @@ def has_failed(result: str) -> bool:
 
 def bounded(text: str) -> str:
     """Returns a text cut at a line or a comma to at most `MOST_SHOWN` characters, with a note of what is left out."""
+    shown, note = _cut(text)
+    return f"{shown}{note}"
+
+
+def verbatim(text: str, path: str = "") -> str:
+    """Returns a text as a block of code, which every client of Markdown shows line by line; it is cut as `bounded` cuts
+    it. The ending of `path` says which language it is in."""
+    shown, note = _cut(text)
+    longest = max((len(run[0]) for run in _BACKTICKS.finditer(shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{_language(path)}\n{shown}\n{fence}{note}"
+
+
+def _language(path: str) -> str:
+    ending = PurePosixPath(path).suffix[1:]
+    return ending if ending.isalnum() and ending.isascii() else ""
+
+
+def _cut(text: str) -> tuple[str, str]:
+    """Returns the first part of a text, and a note of what is left out; the note is empty if nothing is."""
     if len(text) <= MOST_SHOWN:
-        return text
+        return text, ""
     shown = text[:MOST_SHOWN]
     end = max(shown.rfind("\n"), shown.rfind(", ") + 1) or MOST_SHOWN
-    return f"{shown[:end]}\n\n{LEFT_OUT.format(characters=f'{len(text) - end:,}')}"
+    return shown[:end], f"\n\n{LEFT_OUT.format(characters=f'{len(text) - end:,}')}"
 
 
 def answer_edit(edit: LineEdit, result: str) -> Ending:
@@ -179,7 +204,9 @@ def _said_of(edit: LineEdit) -> str:
 def _listed(route: Routed, result: str) -> str:
     del route
     head, _, rest = result.partition("\n")
-    return ", ".join(rest.split("\n")) if rest else head
+    names = rest.split("\n") if rest else []
+    marked = [f"`{name}`" for name in names] if any(map(_MARKUP.search, names)) else names
+    return bounded(", ".join(marked)) if names else head
 
 
 def _shown(route: Routed, result: str) -> str:
@@ -187,7 +214,8 @@ def _shown(route: Routed, result: str) -> str:
     lines = [match[2] for line in rest if (match := _LINE.fullmatch(line))]
     part = _LINES.search(head)
     told = f"\n\n{LINES_LEFT_OUT.format(first=part[1], last=part[2], all=part[3])}" if part else ""
-    return "\n".join(lines) + told if lines else f"{route.arguments['path']} is empty."
+    path = str(route.arguments["path"])
+    return verbatim("\n".join(lines), path) + told if lines else f"{path} is empty."
 
 
 def total_lines(result: str) -> int:
@@ -226,14 +254,14 @@ def _found(route: Routed, result: str) -> str:
     if str(route.arguments["pattern"]).startswith(DEFINED.split("NAME")[0]):
         return _definition(definitions(result), result)
     lines = [f"{each.path}:{each.line}: {each.text}" for each in _places(result)]
-    return "\n".join(lines) if lines else f"It is nowhere in {route.arguments.get('path', 'the files')}."
+    return verbatim("\n".join(lines)) if lines else f"It is nowhere in {route.arguments.get('path', 'the files')}."
 
 
 def answer_shown(place: Place, result: str) -> str:
     """Returns a definition as the file has it: its first line, and what is indented below it."""
     lines = [match[2] for line in result.split("\n")[1:] if (match := _LINE.fullmatch(line))]
     body = "\n".join([*lines[:1], *takewhile(lambda line: _is_within(line, lines[0]), lines[1:])])
-    return f"{place.path}, line {place.line}:\n{body.rstrip()}"
+    return f"{place.path}, line {place.line}:\n\n{verbatim(body.rstrip(), place.path)}"
 
 
 def _is_within(line: str, first: str) -> bool:
@@ -251,12 +279,11 @@ def files_found(result: str) -> list[str]:
 
 
 def _ran(route: Routed, result: str) -> str:
-    del route
     ended = _EXIT.match(result)
     said = result.partition("\n")[2].removeprefix("stdout:\n").strip()
     if ended is None:
-        return result
-    return f"{said}\n{_exit_code(ended[1])}" if said else _exit_code(ended[1])
+        return _as_told(route, result)
+    return f"{verbatim(said)}\n\n{_exit_code(ended[1])}" if said else _exit_code(ended[1])
 
 
 def _exit_code(code: str) -> str:
@@ -275,8 +302,13 @@ def _definition(places: Sequence[Place], result: str) -> str:
 
 
 def _as_told(route: Routed, result: str) -> str:
+    """Returns what the tool told; several lines stay lines."""
     del route
-    return result
+    return verbatim(result) if "\n" in result else result
+
+
+def _as_diff(route: Routed, result: str) -> str:
+    return verbatim(result, "a.diff") if "\n" in result else _as_told(route, result)
 
 
 def _said(text: str) -> Callable[[Routed, str], str]:
@@ -292,7 +324,7 @@ _ANSWERS: Mapping[str, Callable[[Routed, str], str]] = MappingProxyType(
         "run_tests": _as_told,
         "start_process": _as_told,
         "git_status": _as_told,
-        "git_diff": _as_told,
+        "git_diff": _as_diff,
         "write_file": _said("Wrote {path}."),
         "delete_file": _said(DELETED_FILE),
         "move_file": _said("Moved {path} to {new_path}."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import assert_never
 
@@ -28,7 +28,6 @@ from remit_server.models.built_in.answers import (
     answer,
     answer_edit,
     answer_shown,
-    bounded,
     definitions,
     files_found,
     has_failed,
@@ -43,7 +42,15 @@ from remit_server.models.built_in.language.words import IDENTIFIER, names_file
 from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail
 from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
+from remit_server.models.ports import (
+    ATTACHED,
+    AssistantMessage,
+    Message,
+    ProposedCall,
+    ToolMessage,
+    ToolSpec,
+    UserMessage,
+)
 
 _EVERYWHERE = re.compile(
     r"\beverywhere|\ball (?:the )?files|\bevery file|throughout|(?:across|in) the (?:whole |entire )?(?:project|repo)|"
@@ -64,6 +71,7 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
     named; it is None if the tree is too large to list, and then the files are those that the sentence names.
     """
     turn = turn_of(messages)
+    turn = replace(turn, text=_with_attached(turn.text, _files_before(turn, known)))
     followed = follow_rules(turn, offered, known)
     if followed is not None:
         return followed
@@ -82,6 +90,17 @@ def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -
     if followed is None and (named := _named_alone(turn.text, before)):
         return _follow(turn.text, turn, offered, before | {named})  # the call's error says why it cannot be opened
     return followed
+
+
+def _with_attached(text: str, files: AbstractSet[str]) -> str:
+    """Returns the sentence in which an attached file is the file that the sentence leaves out."""
+    sentence, *names = text.split(f"\n\n{ATTACHED}")
+    if not names:
+        return text
+    if read_sentence(sentence[:MOST_CHARS], files).files:
+        return sentence
+    told = [text, _naming(sentence, names[0])] if len(names) == 1 else [text]
+    return next((each for each in told if not isinstance(route(each, files), Missing | None)), sentence)
 
 
 PARTED = "\n\n"
@@ -246,7 +265,7 @@ def _show(shown: Define, turn: Turn, offered: Offered) -> Routed | Ending | None
         return Ending(NO_DEFINITION.format(name=shown.name))
     place = found[0]
     if turn.call.name == "read_file":
-        return Ending(bounded(answer_shown(place, turn.result)), done=True)
+        return Ending(answer_shown(place, turn.result), done=True)
     lines: dict[str, JsonValue] = {"offset": place.line, "limit": MOST_SHOWN_LINES}
     return Routed(Intent.ANALYZE, "read_file", {"path": place.path, **lines})
 
