@@ -19,8 +19,10 @@ export const MOST_ATTACHMENTS = 32;
 /** The name of an attachment, as shown on its chip and below the message that it was sent with. */
 export function attachmentName(attachment: Attachment): string {
   switch (attachment.type) {
-    case 'selection':
-      return `${attachment.path}:${attachment.range.start.line + 1}-${attachment.range.end.line + 1}`;
+    case 'selection': {
+      const [first, last] = [attachment.range.start.line + 1, attachment.range.end.line + 1];
+      return first === last ? `${attachment.path}:${first}` : `${attachment.path}:${first}-${last}`;
+    }
     case 'diagnostics':
       return attachment.path ? `problems in ${attachment.path}` : 'all problems';
     case 'symbol':

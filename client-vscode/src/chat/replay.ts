@@ -1,6 +1,10 @@
 // Turns a stored session into turns of the chat, which are only shown and never run again (SES-02).
 import type { CallEnded, SessionRecord, ToolResultEvent } from '../contract';
+import { outcomeWords, type Outcome } from './outcome';
 import type { Folder, Item, NoteItem, ToolItem, Turn } from './view';
+
+/** The tool that the commands `/undo` and `/redo` call. */
+const UNDO = 'undo_changes';
 
 /** Returns the turns of a session, oldest first. `folders` are the folders of the window. */
 export function turnsOf(records: readonly SessionRecord[], folders: readonly Folder[]): readonly Turn[] {
@@ -57,7 +61,7 @@ function add(turn: Turn, record: SessionRecord): Turn {
         kind: 'intent', id: `intent-${id}`, intent: record.intent, previous: null, justification: record.justification, allowed_tools: [], sub_agent: null,
       });
     case 'approval':
-      return append(now, note(id, 'info', `${record.title}: ${record.decision} (${record.by.replaceAll('_', ' ')}, ${record.scope})`));
+      return append(now, note(id, 'info', `${outcomeWords({ ...record, by: record.by as Outcome['by'] })} · ${record.title}`));
     case 'condensed':
       return append(now, note(id, 'info', 'the conversation was condensed for the model; all of it is kept'));
     case 'warning':
@@ -83,6 +87,7 @@ function insertIntent(turn: Turn, intent: Item): Turn {
 /** The prompt to show for a turn that the person began with a tool call of their own. */
 function ownCall(turn: Turn): string {
   const call = turn.items.find((item): item is ToolItem => item.kind === 'tool');
+  if (call?.tool === UNDO) return call.arguments['direction'] === 'redo' ? '/redo' : '/undo';
   return call ? `!${call.tool}` : '';
 }
 

@@ -1,9 +1,10 @@
 // What the chat shows, as one value, and questions about that value (EDI-01). `reduce.ts` says how it changes.
 import type {
-  ApprovalRequired, ApprovalResolved, ErrorCode, FileOutcome, Intent,
+  ApprovalRequired, ErrorCode, FileOutcome, Intent,
   JsonValue, RunResult, Scope, TokenUsage, ToolResultEvent,
 } from '../contract';
 import type { Problem } from '../problem';
+import type { Outcome } from './outcome';
 import type { LeftOutParts } from './parts';
 import type { ContextUse } from './usage';
 
@@ -108,7 +109,7 @@ export interface ApprovalItem {
   readonly answer: { readonly decision: 'allow' | 'deny'; readonly scope: Scope } | null;
   /** Why the server did not accept the answer. */
   readonly refused: string | null;
-  readonly outcome: Pick<ApprovalResolved, 'decision' | 'scope' | 'by'> | null;
+  readonly outcome: Outcome | null;
 }
 
 export interface NoteItem {
@@ -132,6 +133,16 @@ export function folderName({ folders, workspace }: Turn): string | null {
   if (workspace === null || folders.length < 2) return null;
   const name = folders.find((each) => each.path === workspace)?.name;
   return name !== undefined && folders.filter((each) => each.name === name).length === 1 ? name : workspace;
+}
+
+/** The longest reason that is told although the answer tells it too. */
+const SHORT = 60;
+
+/** Why nothing was done, or not everything; null if the answer above has just told it at length. */
+export function reasonLeft({ reason, items }: Pick<Turn, 'reason' | 'items'>): string | null {
+  const last = items.at(-1);
+  const told = last?.kind === 'text' && reason !== null && last.text.toLowerCase().includes(reason.toLowerCase());
+  return told && reason.length > SHORT ? null : reason;
 }
 
 /** The questions that still wait for the person, oldest first. */

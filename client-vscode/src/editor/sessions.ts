@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
 import { count, running } from '../chat/view';
 import type { SessionSummary } from '../contract';
-import { problemOf } from '../problem';
+import { problemOf, sentence } from '../problem';
 import type { Server } from '../server/client';
 import { visibleLine } from '../text';
 import { showProblem } from './status';
@@ -83,7 +83,7 @@ export async function takeBack(server: Server, conversation: Conversation, direc
       readonly status: string; readonly message: string; readonly left: readonly string[];
     }>(`remit.${direction}`, { session });
     await conversation.resume(session);
-    const message = visibleLine(done.message);
+    const message = sentence(visibleLine(done.message));
     if (done.status !== 'completed' || done.left.length > 0) void vscode.window.showWarningMessage(message);
     else void vscode.window.showInformationMessage(message);
   });

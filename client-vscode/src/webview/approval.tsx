@@ -1,6 +1,7 @@
 // The approval card: what exactly would happen, why the person is asked, and the answers (editor.md, Approval card).
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { FromWebview } from '../chat/messages';
+import { outcomeWords } from '../chat/outcome';
 import { count, type ApprovalItem } from '../chat/view';
 import { commented, partCount, toggled, type LeftOutParts, type Part } from '../chat/parts';
 import type { ApprovalRequired, ReasonPayload, Scope } from '../contract';
@@ -202,33 +203,6 @@ function Deadline({ deadline }: { readonly deadline: string }) {
 }
 
 const RISKS = { low: () => say('low'), medium: () => say('medium'), high: () => say('high') } as const;
-
-const ALLOWED = {
-  once: () => say('Allowed once'), session: () => say('Allowed for this session'),
-  edits: () => say('All edits of this session allowed'), always: () => say('Always allowed'),
-  everywhere: () => say('Always allowed in all workspaces'),
-} as const;
-
-const WHO = {
-  person: () => say('you'),
-  beforehand: () => say('an answer from the command line'),
-  standing_answer: () => say('an answer you gave before'),
-  review: () => say('the review of the work'),
-  deadline: () => say('nobody answered in time'),
-  disconnected: () => say('the connection was lost'),
-  unavailable: () => say('nobody was there to ask'),
-  cancelled: () => say('the turn ended'),
-  withdrawn: () => say('one of its files was renamed, deleted or created'),
-} as const;
-
-/** The answers that somebody gave. All others are events that ended the question without an answer. */
-const BY_SOMEBODY: ReadonlySet<keyof typeof WHO> = new Set(['person', 'beforehand', 'standing_answer', 'review']);
-
-/** Says how a question ended, and who or what ended it. */
-export function outcomeWords({ decision, scope, by }: NonNullable<ApprovalItem['outcome']>): string {
-  const how = decision === 'deny' ? say('Denied') : ALLOWED[scope]();
-  return BY_SOMEBODY.has(by) ? say('{0} by {1}', how, WHO[by]()) : say('{0}: {1}', how, WHO[by]());
-}
 
 /** The content of an answered question, to look at again. */
 export function Asked({ item }: { readonly item: ApprovalItem }) {

@@ -8,7 +8,7 @@ import { highlight } from './syntax';
 const renderer = new MarkdownIt({
   html: false,
   linkify: false,
-  highlight: (code, language) => highlight(code, language) ?? '',
+  highlight: (code, language) => highlight(code, language) ?? withPlaces(code),
 }).disable('image');
 
 // Allow only addresses that VS Code opens in a browser after asking; `command:`, `vscode:` and `file:` would act in VS Code.

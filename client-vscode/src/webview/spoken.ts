@@ -1,6 +1,6 @@
 // What a screen reader announces: while a turn runs what has just begun, and at its end the answer, each once.
 // The conversation itself is not a live region, because that would read every token.
-import { pending, ranProgram, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
+import { pending, ranProgram, reasonLeft, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
 
 const MOST_SPOKEN = 500;
 
@@ -12,8 +12,9 @@ export function spoken(view: View): string {
   return turn.status === 'running' ? progress(turn.items) : `${ending(turn)}. ${answer(turn)}`;
 }
 
-function ending({ status, reason }: Turn): string {
-  const word = status === 'declined' ? 'not done' : status.replace('_', ' ');
+function ending(turn: Turn): string {
+  const word = turn.status === 'declined' ? 'not done' : turn.status.replace('_', ' ');
+  const reason = reasonLeft(turn);
   return reason ? `${word}: ${reason}` : word;
 }
 

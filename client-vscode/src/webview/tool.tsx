@@ -1,12 +1,13 @@
 // One tool call: a line with the call and who decided, its question while one is open, and all details in a fold.
 import { Fragment } from 'preact';
 import type { FilePlace, FromWebview } from '../chat/messages';
+import { outcomeWords } from '../chat/outcome';
 import { count, isOpen, ranProgram, wentWell, type ApprovalItem, type ToolItem } from '../chat/view';
 import type { JsonValue, ToolResultEvent } from '../contract';
 import { sentence } from '../problem';
 import { duration, visible, visibleLine } from '../text';
 import { say } from '../words';
-import { Asked, outcomeWords, Question } from './approval';
+import { Asked, Question } from './approval';
 import { Capped, Fold } from './fold';
 import { useKept } from './kept';
 import { Placed } from './placed';
@@ -130,7 +131,7 @@ function Decided({ item, approval, state }: { readonly item: ToolItem; readonly 
   const answer = said && <b data-testid="outcome">{said}</b>;
   if (state === 'failed') {
     const error = result?.error;
-    return <span class="refusal">{error ? <Words text={sentence(`${error.what}: ${error.why}`)} /> : result?.summary}</span>;
+    return <span class="refusal"><Words text={sentence(error ? `${error.what}: ${error.why}` : result?.summary ?? '')} /></span>;
   }
   const rule = result && state !== 'declined' && (result.rules[0] ?? decisionWords(result.decision));
   if (!rule && !answer) return null;

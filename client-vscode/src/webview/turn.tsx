@@ -2,7 +2,7 @@
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import type { FilePlace, FromWebview } from '../chat/messages';
-import { count, folderName, isOpen, type IntentItem, type NoteItem, type Turn } from '../chat/view';
+import { count, folderName, isOpen, reasonLeft, type IntentItem, type NoteItem, type Turn } from '../chat/view';
 import type { FileOutcome } from '../contract';
 import { clock, duration, visible, visibleLine } from '../text';
 import { say } from '../words';
@@ -10,7 +10,7 @@ import { Answer } from './answer';
 import { Outcome, Question } from './approval';
 import { Capped, Fold } from './fold';
 import { Guard } from './guard';
-import { Trouble } from './problem';
+import { Trouble, Words } from './problem';
 import type { AskedRow, ItemRow, Row } from './rows';
 import { Tool } from './tool';
 
@@ -129,7 +129,7 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
   const took = turn.started && turn.ended ? Date.parse(turn.ended) - Date.parse(turn.started) : null;
   const facts = [
     say(word),
-    turn.reason && visible(turn.reason),
+    reasonLeft(turn),
     calls > 0 && count(calls, 'call'),
     tokens > 0 && count(tokens, 'token'),
     turn.usage && price(turn.usage.price_usd),
@@ -138,7 +138,7 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
   return <>
     {turn.changes.length > 0 && <Changes turn={turn} last={last} send={send} />}
     <div class={`ending ${turn.status}`} data-testid="ending">
-      <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span>{facts.join(' · ')}</span>
+      <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span><Words text={facts.join(' · ')} /></span>
       {turn.started !== null && (
         <button
           type="button" class="icon fork" title={say('Fork: continues from here in a copy of the session; files do not change')}

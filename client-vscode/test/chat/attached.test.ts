@@ -7,6 +7,7 @@ const selection: Attachment = { type: 'selection', path: 'a.py', text: 'x', rang
 test.each<[Attachment, string]>([
   [{ type: 'file', path: 'src/a.py' }, 'src/a.py'],
   [selection, 'a.py:4-8'],
+  [{ ...selection, range: { start: { line: 3, character: 0 }, end: { line: 3, character: 5 } } }, 'a.py:4'],
   [{ type: 'diagnostics', path: null }, 'all problems'],
   [{ type: 'diagnostics', path: 'a.py' }, 'problems in a.py'],
   [{ type: 'symbol', name: 'total' }, 'symbol total'],

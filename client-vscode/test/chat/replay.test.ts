@@ -48,7 +48,20 @@ test('what a person called without words is named after the call', () => {
     { ...AT, type: 'user', content: 'I ran undo_changes', sent: null, origin: 'remit' },
     TURN.at(-1)!,
   ];
-  expect(turnsOf([START, ...own], [])[0]?.prompt).toBe('!undo_changes');
+  expect(turnsOf([START, ...own], [])[0]?.prompt).toBe('/undo');
+  const redone = own.map((record) => (record.type === 'tool_call' ? { ...record, arguments: { direction: 'redo' } } : record));
+  expect(turnsOf([START, ...redone], [])[0]?.prompt).toBe('/redo');
+  const other = own.map((record) => (record.type === 'tool_call' ? { ...record, name: 'git_status' } : record));
+  expect(turnsOf([START, ...other], [])[0]?.prompt).toBe('!git_status');
+});
+
+test.each([
+  ['allow', 'person', 'once', 'Allowed once by you · change a.py'],
+  ['deny', 'cancelled', 'once', 'Denied: the turn ended · change a.py'],
+  ['deny', 'by_a_newer_version', 'once', 'Denied: by_a_newer_version · change a.py'],
+] as const)('an answer is told as it was while it ran: %s, %s, %s', (decision, by, scope, text) => {
+  const answer: SessionRecord = { ...AT, type: 'approval', approval_id: 'a', title: 'change a.py', decision, by, scope, waited_ms: 1 };
+  expect(turnsOf([START, ...TURN.slice(0, 2), answer], [])[0]?.items).toMatchObject([{ kind: 'note', text }]);
 });
 
 test('every prefix of a session can be drawn, and takes the place of what is there', () => {

@@ -21,6 +21,7 @@ test.each(['https://a.example:8080/x', 'http://127.0.0.1:80', 'at 12:30', 'v1.2.
 test('EDI-08 places in an answer are buttons, in code and out of it, and hold nothing but the place', () => {
   const html = markdown('see `src/a.py:3` and b.py:4, not [c.py:5](https://a.example)');
   expect(html.match(/data-place=/g)).toHaveLength(2);
+  expect(markdown('```\nsrc/a.py:3: x = 1\n```')).toContain('data-place=');
   expect(html).toContain('data-place="{&quot;path&quot;:&quot;src/a.py&quot;,&quot;line&quot;:3,&quot;column&quot;:1}"');
   expect(markdown('File "<img src=x>", line 3')).not.toContain('<img');
 });

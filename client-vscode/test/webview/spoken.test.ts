@@ -5,6 +5,7 @@ import { spoken } from '../../src/webview/spoken';
 import { asked, call, completed, events, question, started, toolResult, type Sent } from '../events';
 
 const INTENT: Sent = { kind: 'intent_selected', intent: 'READ_FILE', justification: 'to look', previous: null, allowed_tools: [], work_item: null };
+const LONG_REASON = 'cannot run the tests with pytest: it was not found where a sandbox can look';
 const TEXT: Sent = { kind: 'token_delta', text: 'All done.' };
 
 test.each<[string, readonly Sent[]]>([
@@ -16,6 +17,7 @@ test.each<[string, readonly Sent[]]>([
   ['edit_file done', [started, INTENT, call, toolResult(), TEXT]],
   ['completed. All done.', [started, INTENT, call, toolResult(), TEXT, completed()]],
   ['not done: it said so. ', [started, completed({ status: 'declined', reason: 'it said so' })]],
+  ['not done. I stopped: '.concat(LONG_REASON, '.'), [started, { ...TEXT, text: `I stopped: ${LONG_REASON}.` }, completed({ status: 'declined', reason: LONG_REASON })]],
   ['denied: you said no. ', [started, completed({ status: 'denied', reason: 'you said no' })]],
   ['timed out. ', [started, completed({ status: 'timed_out' })]],
 ])('%s', (words, sent) => {

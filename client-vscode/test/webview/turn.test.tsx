@@ -276,6 +276,19 @@ describe('how a turn ended', () => {
   });
 });
 
+test('a reason that the answer has just told at length is not told again, and code in a reason is drawn as code', () => {
+  const reason = 'cannot run the tests with pytest: `pytest` was not found where a sandbox can look';
+  const answer: Sent = { kind: 'token_delta', text: `I stopped: ${reason}.` };
+  const declined = completed({ status: 'declined', reason });
+  expect(drawn(started, answer, declined)).not.toContain('Not done · cannot');
+  expect(drawn(started, declined)).toContain('Not done · cannot run the tests with pytest: <code>pytest</code>');
+});
+
+test('a call of a stored session says why it was not done, as it did while it ran', () => {
+  const failed = toolResult({ ok: false, summary: 'cannot look at `a.py`', rules: [], decision: '' });
+  expect(drawn(started, call, failed)).toContain('Cannot look at <code>a.py</code>');
+});
+
 describe('how a turn ends', () => {
   const changes = [
     { path: 'src/a.py', how: 'changed', moved_from: null, added: 3, removed: 1 },

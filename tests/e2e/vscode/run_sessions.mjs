@@ -41,7 +41,7 @@ await tell(home, { model }, async ({ page, open, shot, look, picture }) => {
   await shot('1-list');
   await rows.filter({ hasText: 'write the notes' }).filter({ hasNotText: 'copy' }).click();
   await chat.getByText('I wrote the notes.').waitFor();
-  await chat.getByText('!undo_changes').waitFor();
+  await chat.locator('.asked', { hasText: '/undo' }).waitFor();
   await until('two turns are shown', 30_000, async () => await endedTurns(chat) === 2);
   await picture(chat, 'session');
 
