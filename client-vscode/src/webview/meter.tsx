@@ -4,7 +4,8 @@ import { say } from '../words';
 
 export function Meter({ view }: { readonly view: View }) {
   const { context } = view;
-  if (context === null) return null;
+  // The built-in model has no window, and its requests have no tokens.
+  if (context === null || (context.used === 0 && context.window === null)) return null;
   const { used, window } = context;
   const of = window === null ? count(used, 'token') : say('{0} of {1}', used.toLocaleString('en'), count(window, 'token'));
   const words = [say('Context: {0} in the last request', of), ...spent(view)].join('. ');

@@ -56,7 +56,7 @@ export function rowsOf(view: View): readonly Row[] {
 
 function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonly string[]): readonly Row[] {
   const over = turn.status !== 'running';
-  const own = turn.usage === null && /^[!/]/.test(turn.prompt);
+  const own = !turn.usage?.prompt_tokens && /^[!/]/.test(turn.prompt);
   const asked = new Map<string, ApprovalItem>();
   const calls = new Set<string>();
   for (const item of turn.items) {

@@ -3,6 +3,8 @@
 import { pending, ranProgram, reasonLeft, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
 
 const MOST_SPOKEN = 500;
+/** A line that begins or ends a block of code, which is no word. */
+const FENCE = /^`{3,}\w*\n|\n?^`{3,}$/gm;
 
 export function spoken(view: View): string {
   const turn = view.turns.at(-1);
@@ -35,5 +37,6 @@ function ended({ result }: ToolItem): string {
 function answer(turn: Turn): string {
   const last = turn.items.at(-1);
   if (last?.kind !== 'text') return '';
-  return last.text.length <= MOST_SPOKEN ? last.text : `${last.text.slice(0, MOST_SPOKEN)}…`;
+  const text = last.text.replace(FENCE, '');
+  return text.length <= MOST_SPOKEN ? text : `${text.slice(0, MOST_SPOKEN)}…`;
 }

@@ -16,6 +16,7 @@ test.each<[string, readonly Sent[]]>([
   ['edit_file done', [started, INTENT, call, toolResult()]],
   ['edit_file done', [started, INTENT, call, toolResult(), TEXT]],
   ['completed. All done.', [started, INTENT, call, toolResult(), TEXT, completed()]],
+  ['completed. a.py, line 1:\n\nx = 1', [started, { ...TEXT, text: 'a.py, line 1:\n\n```py\nx = 1\n```' }, completed()]],
   ['not done: it said so. ', [started, completed({ status: 'declined', reason: 'it said so' })]],
   ['not done. I stopped: '.concat(LONG_REASON, '.'), [started, { ...TEXT, text: `I stopped: ${LONG_REASON}.` }, completed({ status: 'declined', reason: LONG_REASON })]],
   ['denied: you said no. ', [started, completed({ status: 'denied', reason: 'you said no' })]],

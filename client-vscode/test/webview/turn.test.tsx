@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { EMPTY, reduce } from '../../src/chat/reduce';
 import type { Folder, View } from '../../src/chat/view';
 import { markdown } from '../../src/webview/markdown';
+import { Meter } from '../../src/webview/meter';
 import { rowsOf } from '../../src/webview/rows';
 import { RowView } from '../../src/webview/turn';
 import { Welcome } from '../../src/webview/welcome';
@@ -282,6 +283,19 @@ test('a reason that the answer has just told at length is not told again, and co
   const declined = completed({ status: 'declined', reason });
   expect(drawn(started, answer, declined)).not.toContain('Not done · cannot');
   expect(drawn(started, declined)).toContain('Not done · cannot run the tests with pytest: <code>pytest</code>');
+});
+
+test('the result of a call that the person typed is shown at once, after a reload too', () => {
+  const usage = { prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0, price_usd: 0 };
+  const all = events(started, call, toolResult({ summary: 'undone: a.py' }), completed({ usage }));
+  const view = all.reduce((each, event) => reduce(each, { type: 'event', event }), reduce(EMPTY, asked('/undo')));
+  expect(rowsDrawn(view)).toContain('undone: a.py');
+});
+
+test('a model without tokens has no meter', () => {
+  const meter = (used: number): string => renderToString(<Meter view={{ ...EMPTY, context: { used, window: null } }} />);
+  expect(meter(0)).toBe('');
+  expect(meter(12)).toContain('12 tokens');
 });
 
 test('a call of a stored session says why it was not done, as it did while it ran', () => {

@@ -23,7 +23,7 @@ async def help_(chat: Chat, words: str) -> Reply:
         return Reply(f"- `/{name}`: {prompts[name].title}")
     if name:
         raise _no_command(chat, name, prompts)
-    lines = ["**Commands**", *(_help_line(name, row) for name, row in COMMANDS.items())]
+    lines = ["**Commands**", *(_help_line(name, COMMANDS[name]) for name in _offered(chat))]
     if prompts:
         lines += ["", "**Your prompts**", *(f"- `/{name}`: {each.title}" for name, each in sorted(prompts.items()))]
     lines += [
@@ -32,15 +32,15 @@ async def help_(chat: Chat, words: str) -> Reply:
         "- `@path` sends a file, `@folder/` what is in a folder, `@symbol:name` where a name is defined,",
         "  `@diagnostics` what is wrong, `@diff` what is changed in git",
         "- `!command` runs a command of yours in the sandbox; `!--timeout SECONDS --host HOST command`",
-        "- Alt-Enter begins a new line, Ctrl-C stops the turn; press Ctrl-C twice to leave",
+        *([f"- {chat.keys}"] if chat.keys else []),
     ]
     return Reply("\n".join(lines))
 
 
 async def leave(chat: Chat, words: str) -> Reply:
-    """Ends the chat."""
-    del chat, words
-    return Reply(leaves=True)
+    """Ends the chat of a terminal."""
+    del words
+    return Reply(leaves=True) if chat.keys else Reply("This chat is a view of your editor: close it there.")
 
 
 def _sessions(chat: Chat) -> Sequence[str]:
@@ -121,7 +121,7 @@ def complete_command(chat: Chat, line: str) -> Sequence[str]:
     """Returns the completions of a line that begins with a slash: names of commands, or what the command takes."""
     name, space, words = line.removeprefix("/").partition(" ")
     if not space:
-        return [each for each in (*COMMANDS, *sorted(find_prompts(chat.settings))) if each.startswith(name)]
+        return [each for each in (*_offered(chat), *sorted(find_prompts(chat.settings))) if each.startswith(name)]
     row = COMMANDS.get(ALIASES.get(name, name))
     return [] if row is None else [each for each in row.choices(chat) if each.startswith(words)]
 
@@ -132,6 +132,11 @@ def _use_prompt(prompt: Prompt, words: str) -> Reply:
         says = f"`{prompt.path}` comes with this project and reads:\n\n```\n{prompt.text}\n```"
         return Reply(f"{says}\n\nType it again to send it.")
     return Reply(message=fill_prompt(prompt.text, words))
+
+
+def _offered(chat: Chat) -> Sequence[str]:
+    """Returns the names of the commands that are of use in this chat."""
+    return [name for name in COMMANDS if chat.keys or name != "quit"]
 
 
 def _help_line(name: str, row: ChatCommand) -> str:

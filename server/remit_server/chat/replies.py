@@ -22,7 +22,8 @@ class Chat:
     """A running chat: its runtime, its session, and what is attached to the next message.
 
     `model` is the model that the person switched to, `found` are the models that were listed last, `pinned` are files
-    for the next message that stay in the conversation.
+    for the next message that stay in the conversation. `keys` says what the keys of a terminal do; it is empty in an
+    editor, which has keys of its own, and whose chat is not left by a command.
     """
 
     runtime: AgentRuntime
@@ -32,6 +33,7 @@ class Chat:
     model: str | None = None
     pinned: list[FileAttachment] = field(default_factory=list[FileAttachment])
     found: Sequence[str] = ()
+    keys: str = ""
 
 
 @dataclass(frozen=True, slots=True)

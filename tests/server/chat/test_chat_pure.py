@@ -256,6 +256,15 @@ async def test_CLI_05_help_knows_every_command_and_prompt_and_nothing_else(chat:
         await run_command(chat, "/help nosuch")
 
 
+async def test_CLI_09_the_keys_and_the_end_of_a_terminals_chat_are_told_only_there(chat: Chat) -> None:
+    terminal = replace(chat, keys="Ctrl-C stops the turn")
+    for each, there in ((terminal, True), (chat, False)):
+        told = (await run_command(each, "/help")).text
+        assert ("Ctrl-C" in told, "`/quit`" in told, "quit" in complete_command(each, "/q")) == (there, there, there)
+        left = await run_command(each, "/quit")
+        assert (left.leaves, bool(left.text)) == (there, not there)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_CLI_05_every_command_answers_or_says_what_is_missing(chat: Chat, name: str) -> None:
     if name in {"load", "pin", "export", "save", "approve", "reject", "tests", "background"}:

@@ -52,6 +52,9 @@ _MULTIPLEXERS = ("TMUX", "STY")
 """Variables of terminal multiplexers, which may show a sequence that they do not know as text."""
 
 
+KEYS = "Alt-Enter begins a new line, Ctrl-C stops the turn; press Ctrl-C twice to leave"
+
+
 async def open_chat(read: Callable[[], Settings], session: str | None, asker: Asker | None = None) -> None:
     """Runs the chat until the person leaves, in the session with this id or in a new one. Raises RemitError."""
     settings = read()
@@ -65,7 +68,7 @@ async def open_chat(read: Callable[[], Settings], session: str | None, asker: As
             say("The built-in model does small edits and searches by rules.")
             say("/model connects a language model.")
         say(style_text("/help lists what you can type. Your rules and your answers decide what is done.", "dim"))
-        chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session), asker)
+        chat = TerminalChat(Chat(runtime, settings, session or new_session(), new_session, keys=KEYS), asker)
         if session is not None:
             await runtime.recall(session)
             await chat.show_session(session)
