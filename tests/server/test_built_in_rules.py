@@ -1392,6 +1392,8 @@ async def built_in(folder: Path) -> AsyncIterator[Bench]:
 
 DONE = [
     ("which files are there?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
+    ("find all TODOs", "completed", "`TODO` is nowhere in the files."),
+    ("find 'a (b)' in notes.txt", "completed", "`a (b)` is nowhere in notes.txt."),
     ("find the definition of curry", "completed", "It is defined in tools.py, line 3."),
     ("look up the definition of the function curry()", "completed", "It is defined in tools.py, line 3."),
     ("where is curry defined?", "completed", "It is defined in tools.py, line 3."),
@@ -1414,7 +1416,7 @@ DONE = [
     ("what is the last line of tools.py?", "completed", "```py\n    size = 1\n```"),
     ("show the last 2 lines of tools.py", "completed", "```py\nclass curry:\n    size = 1\n```"),
     ("show the last 9 lines of notes.txt", "completed", "```txt\nmilk\n```"),
-    ("search Nowhere in src", "completed", "It is nowhere in src."),
+    ("search Nowhere in src", "completed", "`Nowhere` is nowhere in src."),
     ("where is the class Cart defined?", "completed", "It is defined in src/cart.py, line 1."),
     ("delete the file", "declined", FILE),
     ('replace "tea" with "bread" in notes.txt', "declined", None),

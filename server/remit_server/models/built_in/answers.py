@@ -254,7 +254,17 @@ def _found(route: Routed, result: str) -> str:
     if str(route.arguments["pattern"]).startswith(DEFINED.split("NAME")[0]):
         return _definition(definitions(result), result)
     lines = [f"{each.path}:{each.line}: {each.text}" for each in _places(result)]
-    return verbatim("\n".join(lines)) if lines else f"It is nowhere in {route.arguments.get('path', 'the files')}."
+    if lines:
+        return verbatim("\n".join(lines))
+    return f"{_sought(str(route.arguments['pattern']))} is nowhere in {route.arguments.get('path', 'the files')}."
+
+
+def _sought(pattern: str) -> str:
+    """Returns the text that a pattern looks for, or "it" if the pattern stands for several texts."""
+    text = re.sub(r"^\\b|(?<!\\)\\b$", "", pattern)
+    if re.search(r"[.^$*+?{}\[\]|()`]|\\\w", re.sub(r"\\[^\w`]", "", text)):
+        return "It"
+    return "`" + re.sub(r"\\(\W)", r"\1", text) + "`"
 
 
 def answer_shown(place: Place, result: str) -> str:
