@@ -125,6 +125,33 @@ The first lines of a long chat are removed."
   (let ((remit--behind (if (plist-get event :sub_agent) "┆ " "")))
     (remit--draw-plain event)))
 
+(defconst remit--allowed
+  '(("once" . "allowed once") ("session" . "allowed for this session") ("edits" . "all edits of this session allowed")
+    ("always" . "always allowed in this workspace") ("everywhere" . "always allowed in every workspace"))
+  "What an answer of each scope allows.")
+
+(defconst remit--somebody
+  '(("person" . "you") ("beforehand" . "an answer from the command line")
+    ("standing_answer" . "an answer you gave before") ("review" . "the review of the work"))
+  "Who answered.")
+
+(defconst remit--events
+  '(("deadline" . "nobody answered in time") ("disconnected" . "the connection was lost")
+    ("unavailable" . "nobody was there to ask") ("cancelled" . "the turn ended")
+    ("withdrawn" . "one of its files was renamed, deleted or created"))
+  "What ended a question that nobody answered.")
+
+(defun remit--answer-words (answer)
+  "Return how the question of ANSWER ended, and who or what ended it."
+  (let* ((by (plist-get answer :by))
+         (who (cdr (assoc by remit--somebody)))
+         (reason (plist-get answer :reason))
+         (how (if (equal (plist-get answer :decision) "deny") "denied"
+                (or (cdr (assoc (plist-get answer :scope) remit--allowed)) "allowed"))))
+    (if (and who (not (stringp reason)))
+        (format "%s by %s" how who)
+      (format "%s: %s" how (if (stringp reason) reason (or (cdr (assoc by remit--events)) by))))))
+
 (defun remit--draw-plain (event)
   "Add EVENT of a turn to the chat."
   (pcase (plist-get event :kind)
@@ -139,10 +166,7 @@ The first lines of a long chat are removed."
     ("tool_result" (remit--draw-result event))
     ("approval_required" (remit--say (format "Remit asks: %s" (plist-get event :title)) 'remit-ask))
     ("approval_resolved"
-     (remit--say (format "%s (%s)" (plist-get event :decision)
-                         (or (plist-get event :reason)
-                             (format "%s, %s" (string-replace "_" " " (plist-get event :by)) (plist-get event :scope))))
-                 'remit-hint))
+     (remit--say (remit--answer-words event) 'remit-hint))
     ("state_changed"
      (unless (equal (plist-get event :mode) "explore") (remit--say (plist-get event :means) 'remit-hint)))
     ("review_resolved"
@@ -206,7 +230,7 @@ It did if OK is true and no program of RESULT ended with an error."
              (remit--say "✓" 'remit-hint)
            (remit--say "✗" 'remit-problem))))
       ("approval"
-       (remit--say (format "%s: %s" (plist-get record :title) (plist-get record :decision)) 'remit-hint))
+       (remit--say (format "%s · %s" (remit--answer-words record) (plist-get record :title)) 'remit-hint))
       ("warning" (remit--say (plist-get record :message) 'remit-ask))
       ("turn_end" (remit--draw-end record)))))
 

@@ -130,7 +130,7 @@ def test_CLI_07_one_key_answers_and_not_too_early(chat: Any, remit: CommandLine,
         terminal.until(r"other.py[^§]*allow\?")
         terminal.pump(0.6)
         terminal.send("n")
-        terminal.until("deny")
+        terminal.until("denied by you")
         assert not (remit.workspace / "other.py").exists()
 
 
@@ -140,7 +140,7 @@ def test_CLI_07_escape_is_a_no(chat: Any, remit: CommandLine) -> None:
         terminal.until(r"allow\?")
         terminal.pump(0.6)
         terminal.send("\x1b")
-        terminal.until("deny")
+        terminal.until("denied by you")
     assert not (remit.workspace / "new.py").exists()
 
 
@@ -184,7 +184,7 @@ def test_APP_10_the_edits_of_a_turn_are_asked_about_together(chat: Any, remit: C
         terminal.send("y")
         terminal.until(r"completed · 4 calls")
         assert [(remit.workspace / name).read_text() for name in ("a.py", "b.py")] == ["x = 1\n"] * 2
-        assert terminal.all_text.count("allow (person, once)") == 1
+        assert terminal.all_text.count("allowed once by you") == 1
 
 
 def test_CLI_05_ctrl_c_stops_the_turn_and_twice_leaves(chat: Any, remit: CommandLine) -> None:

@@ -45,7 +45,7 @@ def answer(terminal: ChatScreen, title: str, state: str, key: str = "y") -> None
     terminal.until(rf"approval {title}[^§]*allow\?[^\n]*\n\s*strict: {state} ")
     terminal.pump(0.5)
     terminal.send(key)
-    terminal.until(rf"approval {title}[^§]*✓ allow \(person")
+    terminal.until(rf"approval {title}[^§]*✓ allowed (?:once|for this session) by you")
 
 
 def test_FLW_06_from_the_request_to_the_commit_in_a_terminal(chat: Any, shop: Path, script: Any) -> None:
@@ -73,7 +73,7 @@ def test_FLW_06_from_the_request_to_the_commit_in_a_terminal(chat: Any, shop: Pa
         terminal.until("there is no budget yet")
         terminal.send("/approve\r")
         terminal.until(r"a test holds it to that[^§]*\n\s*strict: idle ")
-        assert "✓ allow (the review of exactly these files was approved)" in terminal.text
+        assert "✓ allowed once: the review of exactly these files was approved" in terminal.text
         assert "committed 2 files to master" in terminal.text
     assert subjects(shop)[0] == MESSAGE
 

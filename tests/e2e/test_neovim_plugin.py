@@ -484,7 +484,7 @@ def test_NVI_07_a_question_that_nobody_answers_in_time_is_over(start: Callable[.
     editor.remit("make it new")
     editor.asked()
     editor.ended()
-    assert "deny (deadline, once)" in editor.chat
+    assert "denied: nobody answered in time" in editor.chat
     assert (editor.text, editor.virtual) == ("".join(LINES), [])
     editor.remit("review")
     assert "Remit is not asking anything" in editor.told

@@ -145,16 +145,15 @@ class Words:
     says_nothing: bool
 
 
-PLAIN = {"person": "(person,", "beforehand": "(beforehand,", "deadline": "(deadline,", "unavailable": "(unavailable,"}
-IN_VSCODE = {
+BY = {
     "person": " by you",
     "beforehand": "by an answer from the command line",
     "deadline": "nobody answered in time",
     "unavailable": "nobody was there to ask",
 }
-BY_KEYS = Words(r"^allow \(", r"^deny \(", PLAIN, True)
+BY_KEYS = Words(r"^(?:allowed|all edits of this session allowed)\b", r"^denied(?: by you|: nobody)", BY, True)
 SURFACES = {
-    "VS Code": (in_vscode, Words(r"\bAllowed\b|\ballowed by\b", r"\bDenied(?: by|:)", IN_VSCODE, False)),
+    "VS Code": (in_vscode, Words(r"\bAllowed\b|\ballowed by\b", r"\bDenied(?: by|:)", BY, False)),
     "Neovim": (in_neovim, BY_KEYS),
     "Emacs": (in_emacs, BY_KEYS),
 }

@@ -20,8 +20,9 @@ from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.audit.record import AuditKind
 from remit_server.cli.commands.ask import EXIT_CODES
 from remit_server.cli.commands.audit import line
-from remit_server.cli.console import draw_event
+from remit_server.cli.console import draw_ending, draw_event
 from remit_server.cli.main import DENIED, DONE, FAILED
+from remit_server.contract import ErrorCode, ErrorEvent, ErrorPayload, RunResult
 from remit_server.runtime.audit.audit_service import query
 from remit_server.transports.lsp.command_turn import describe_ending
 
@@ -121,3 +122,18 @@ async def test_AGT_15_what_is_told_is_what_happened(make_bench: Any, name: str, 
     check_audit(bench, made.call["arguments"], "deny" if refused else "allow")
     used = [event.usage.completion_tokens for event in bench.of("usage")]
     assert result.usage.completion_tokens == sum(used)
+
+
+def test_CLI_01_the_persons_own_stop_is_no_error_and_a_long_reason_is_told_once() -> None:
+    error = ErrorPayload.model_construct(
+        code=ErrorCode.CANCELLED, message="the turn was stopped", what="a", why="b", fix="ask again to go on"
+    )
+    stopped = ErrorEvent.model_construct(kind="error", sub_agent=None, error=error)
+    assert [*draw_event(stopped)] == ["stopped: ask again to go on"]
+    reason = "cannot run the tests with pytest: `pytest` was not found where a sandbox can look"
+    result = RunResult(
+        session_id="s", turn_id="t", status="declined", final_output=f"I stopped: {reason}.", reason=reason,
+        error=None, usage=None,
+    )  # fmt: skip
+    assert "\n".join(draw_ending(result)).count("pytest") == 2
+    assert reason in "\n".join(draw_ending(result.model_copy(update={"final_output": "I stopped."})))

@@ -268,6 +268,27 @@ local function went_well(ok, exit_code, data)
   return ok and (known(exit_code) or 0) == 0 and not (data and data.passed == false)
 end
 
+local ALLOWED = {
+  once = 'allowed once', session = 'allowed for this session', edits = 'all edits of this session allowed',
+  always = 'always allowed in this workspace', everywhere = 'always allowed in every workspace',
+}
+local SOMEBODY = {
+  person = 'you', beforehand = 'an answer from the command line', standing_answer = 'an answer you gave before',
+  review = 'the review of the work',
+}
+local EVENTS = {
+  deadline = 'nobody answered in time', disconnected = 'the connection was lost', unavailable = 'nobody was there to ask',
+  cancelled = 'the turn ended', withdrawn = 'one of its files was renamed, deleted or created',
+}
+
+--- How a question ended, and who or what ended it: `allowed once by you`.
+local function answer_words(answer)
+  local how = answer.decision == 'deny' and 'denied' or ALLOWED[answer.scope] or answer.decision
+  local reason = known(answer.reason)
+  if not reason and SOMEBODY[answer.by] then return ('%s by %s'):format(how, SOMEBODY[answer.by]) end
+  return ('%s: %s'):format(how, reason or EVENTS[answer.by] or answer.by)
+end
+
 local DRAWN = {
   run_started = function(event)
     if known(event.sent_to) then add({ 'sent to ' .. event.sent_to }, 'RemitAsk') end
@@ -292,8 +313,7 @@ local DRAWN = {
   approval_resolved = function(event)
     asked_at, marks = nil, {}
     unset_answers()
-    local who = known(event.reason) or ('%s, %s'):format(event.by:gsub('_', ' '), event.scope)
-    add({ ('%s (%s)'):format(event.decision, who) }, 'RemitHint')
+    add(split(answer_words(event)), 'RemitHint')
   end,
   state_changed = function(event)
     if event.mode ~= 'explore' then add(split(event.means), 'RemitHint') end
@@ -354,7 +374,7 @@ local REPLAYED = {
     local well = went_well(record.success, record.exit_code)
     if record.name ~= 'select_active_intent' then M.say(well and '✓' or '✗', well and 'RemitHint' or 'RemitError') end
   end,
-  approval = function(record) add({ ('%s: %s'):format(record.title, record.decision) }, 'RemitHint') end,
+  approval = function(record) add(split(('%s · %s'):format(answer_words(record), record.title)), 'RemitHint') end,
   warning = function(record) M.say(record.message, 'RemitAsk') end,
   turn_end = function(record) M.ended(record) end,
 }

@@ -50,6 +50,7 @@ from remit_server.counted import counted
 from remit_server.errors import STANDING_ANSWER
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of
 from remit_server.runtime.turns.ended_calls import changed_files, changed_in_all, duration, remarks
+from remit_server.sessions.answers import answer_words
 
 STYLES = {"dim": "2", "bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "magenta": "35"}
 ENDINGS: Mapping[RunStatus, tuple[str, str]] = {
@@ -192,8 +193,8 @@ def _draw_own(event: AgentEvent) -> Iterable[str]:
         case ApprovalRequired():
             yield from _question(event)
         case ApprovalResolved():
-            who = event.reason or f"{event.by.replace('_', ' ')}, {event.scope}"
-            yield f"  {_tick(event.decision == 'allow')} {event.decision} ({who})"
+            told = answer_words(event.decision, event.scope, event.by, event.reason)
+            yield f"  {_tick(event.decision == 'allow')} {told}"
         case RunCompleted():
             yield from draw_ending(event.result)
         case WarningEvent() | ErrorEvent() | ContextCondensed() | StateChanged():
@@ -212,6 +213,8 @@ def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChan
                 yield style_text(f"  {event.mode} mode: {event.state}{_allowed(event)}", "dim")
         case WarningEvent():
             yield style_text(f"warning: {visible_again(event.message)}", "yellow")
+        case ErrorEvent() if event.error.code is ErrorCode.CANCELLED:  # what the person did is no error
+            yield style_text(f"stopped: {visible_again(event.error.fix)}", "yellow")
         case ErrorEvent():
             yield style_text(f"error: {visible_again(_with_code(event.error.message, event.error))}", "red")
             yield f"  fix: {visible_again(event.error.fix)}"
@@ -234,12 +237,22 @@ def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit 
     """
     if result.final_output and not said:
         yield visible_again(result.final_output)
-    if result.reason:
+    if result.reason and not _told_at_length(result):
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
     yield from _changes(result, command)
     calls = counted(len(result.tool_trace), "call")
     yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")
+
+
+_SHORT = 60
+"""The longest reason that is told although the answer tells it too."""
+
+
+def _told_at_length(result: RunResult) -> bool:
+    """Returns whether the answer has told the reason, in a line or more."""
+    reason, answer = (result.reason or "").lower(), (result.final_output or "").lower()
+    return len(reason) > _SHORT and reason in answer
 
 
 def _changes(result: RunResult, command: str) -> Iterable[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from remit_governance.intents import SELECT_INTENT
 from remit_governance.visible import visible, visible_again
 from remit_server.contract import (
     AssistantSaid,
@@ -23,6 +24,7 @@ from remit_server.contract import (
     UserSaid,
     Warned,
 )
+from remit_server.sessions.answers import answer_words
 from remit_server.sessions.messages import is_message
 
 _FENCE = re.compile(r"`{3,}")
@@ -44,13 +46,14 @@ pre { background: #f4f4f4; padding: .5rem }
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of the page: a heading and a text. The text is shown unformatted if `code` is true. A `note` is one line
-    without a heading."""
+    without a heading. `to_model` marks what Remit wrote to the model, and the person sees in another form."""
 
     kind: str
     heading: str
     text: str = ""
     code: bool = False
     note: bool = False
+    to_model: bool = False
 
 
 def to_markdown(records: Sequence[SessionRecord]) -> str:
@@ -102,12 +105,15 @@ def _part(record: SessionRecord, number: int) -> Part | None:
     part: Part | None = None
     match record:
         case UserSaid():
-            part = Part("you", f"{number} · {'You' if record.origin == 'person' else 'Remit'}", record.content)
+            person = record.origin == "person"
+            part = Part("you", f"{number} · {'You' if person else 'Remit'}", record.content, to_model=not person)
         case AssistantSaid(content=text):  # an answer without text, which only makes calls, has a number too
             part = Part("model", f"{number} · {record.model}", text)
+        case CallMade(name=name) | CallEnded(name=name, success=True) if name == SELECT_INTENT:
+            pass  # the intent has a record of its own
         case CallMade():
             caller = {"model": "", "person": " (you)", "remit": " (Remit)", "sub_agent": " (sub-agent)"}[record.caller]
-            arguments = json.dumps(record.arguments, ensure_ascii=False, indent=2)
+            arguments = json.dumps(record.arguments, ensure_ascii=False, indent=2) if record.arguments else ""
             part = Part("call", f"→ {record.name}{caller}", arguments, code=True)
         case CallEnded() if record.summary:
             went_well = record.success and not record.exit_code
@@ -132,7 +138,7 @@ def _note(record: SessionRecord) -> str:
             item = f" for {record.work_item}" if record.work_item else ""
             note = f"Intent {record.intent}{item}" + (f": {record.justification}" if record.justification else "")
         case QuestionAnswered():
-            note = f"Asked: {record.title}: {record.decision} ({record.by.replace('_', ' ')}, {record.scope})"
+            note = f"Asked: {record.title}: {answer_words(record.decision, record.scope, record.by)}"
         case FilesChanged():
             names = ", ".join(each.path for each in record.files)
             note = f"{'Taken back in' if record.reverts else 'Changes'} {names} (turn {record.turn_id})"

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import Bench, call, intent
+from bench_runtime import Answering, Bench, call, intent
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs_started import programs_started
+from rows import rows
 
 from remit_server.agent.context.conversation import Condensed, Conversation
-from remit_server.contract import AssistantSaid, CallEnded, ModelConfig, RunResult, TurnEnded
+from remit_server.contract import AssistantSaid, CallEnded, ModelConfig, RunResult, Scope, TurnEnded
 from remit_server.models.ports import (
     AssistantMessage,
     Message,
@@ -27,6 +28,7 @@ from remit_server.models.ports import (
     ToolMessage,
     UserMessage,
 )
+from remit_server.sessions.answers import answer_words
 from remit_server.sessions.export import to_markdown
 from remit_server.sessions.folder import SessionFolder
 from remit_server.sessions.recorder import Recorder
@@ -306,3 +308,32 @@ async def test_SES_04_a_result_that_was_written_again_is_shown_once(make_bench: 
     (session,) = bench.runtime.sessions.list()
     page = to_markdown(bench.runtime.sessions.read(session))
     assert page.count("read_file:") == 1
+
+
+async def test_SES_04_a_page_tells_an_intent_once_and_an_answer_in_words(make_bench: Any) -> None:
+    bench: Bench = await make_bench(
+        {"calls": [intent("CODE"), call("write_file", path="a.py", content="a = 1\n"), call("git_status")]},
+        {"text": "done"},
+    )
+    await bench.ask("write it", asker=Answering())
+    (session,) = bench.runtime.sessions.list()
+    page = to_markdown(bench.runtime.sessions.read(session))
+    assert ("→ select_active_intent" in page, page.count("Intent CODE")) == (False, 1)
+    assert ("allowed once by you" in page, "(person, once)" in page) == (True, False)
+    assert "{}" not in page
+
+
+@rows(
+    "told, words",
+    {
+        ("allow", "once", "person", None): "allowed once by you",
+        ("deny", "once", "person", None): "denied by you",
+        ("allow", "session", "standing_answer", None): "allowed for this session by an answer you gave before",
+        ("allow", "once", "review", "the review was approved"): "allowed once: the review was approved",
+        ("deny", "once", "deadline", None): "denied: nobody answered in time",
+        ("deny", "once", "by_a_newer_version", None): "denied: by_a_newer_version",
+    }.items(),
+)
+def test_CLI_05_how_a_question_ended_is_told_in_words(told: tuple[Any, str, str, str | None], words: str) -> None:
+    decision, scope, by, reason = told
+    assert answer_words(decision, Scope(scope), by, reason) == words

@@ -149,7 +149,7 @@ class TerminalChat:
         """Shows the first part and the last parts of a session that is continued."""
         folder = self.chat.runtime.sessions
         records = await asyncio.to_thread(lambda: folder.read(folder.find(session_id)))
-        shown = [part for part in parts(records) if part.text or part.kind != "model"]
+        shown = [part for part in parts(records) if (part.text or part.kind != "model") and not part.to_model]
         for part in [*shown[:1], *shown[1:][-SHOWN_ON_LOAD:]]:
             if part.kind == "model":
                 say(style_text(visible_again(part.heading, "show"), "green"))
