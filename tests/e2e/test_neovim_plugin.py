@@ -397,8 +397,13 @@ def test_NVI_04_a_session_is_taken_up_again_and_a_turn_undone(
     second.until("the session", lambda: "Wrote it." in second.chat)
     assert "❯ write it" in second.chat
     second.nvim.command("wincmd p")
-    second.remit("/undo")
-    second.until("a question or the end", lambda: not (remit.workspace / "fresh.txt").exists())
+    fresh = remit.workspace / "fresh.txt"
+    second.remit("undo")
+    second.until("it is taken back", lambda: not fresh.exists())
+    second.ended()
+    assert ":Remit redo takes it back" in second.chat
+    second.remit("redo")
+    second.until("it is there again", fresh.exists)
 
 
 def test_MOD_27_a_model_is_chosen_from_the_list_tried_and_kept(

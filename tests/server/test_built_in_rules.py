@@ -1636,6 +1636,15 @@ async def test_MOD_23_an_attached_file_is_the_file_that_a_sentence_leaves_out(tm
         assert [each.path for each in result.changes] == ["tools.py"]
 
 
+async def test_MOD_23_why_an_edit_was_not_made_is_a_whole_sentence(tmp_path: Path) -> None:
+    """The tool's words are for a model: they name arguments, and announce lines that follow."""
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "README.md").write_text("# Our Shop\n\nA small shop.\n\n## Usage\n\nRun `python app.py`.\n")
+        result = await bench.ask("replace 'My shop' with 'The shop' in README.md")
+    why = "Cannot edit `README.md`: `My shop` does not occur in it; nothing in the file is close to it."
+    assert result.final_output == f"{UNCHANGED} {why}"
+
+
 async def test_MOD_23_only_for_a_file_that_is_missing_the_files_are_offered(tmp_path: Path) -> None:
     async with built_in(tmp_path) as bench:
         file, repository = [

@@ -52,7 +52,8 @@ local function choose_session()
     if problem then return vim.notify(problem, vim.log.levels.ERROR) end
     if #found == 0 then return vim.notify('this folder has no sessions yet') end
     local function format(each)
-      return ('%s  %s  %d turns'):format(each.last_used:sub(1, 16):gsub('T', ' '), server.known(each.name) or each.title, each.turns)
+      local used, name = each.last_used:sub(1, 16):gsub('T', ' '), server.known(each.name) or each.title
+      return ('%s  %s  %d turn%s'):format(used, name, each.turns, each.turns == 1 and '' or 's')
     end
     vim.ui.select(found, { prompt = 'Session', format_item = format }, function(chosen)
       if not chosen then return end
@@ -100,6 +101,8 @@ M.WORDS = {
     turn.ask('/new')
   end,
   stop = turn.stop,
+  undo = function() turn.ask('/undo') end,
+  redo = function() turn.ask('/redo') end,
   review = function() require('remit.chat').show_question() end,
   deny = function() turn.answer('deny') end,
   next = function() require('remit.review').jump(1) end,

@@ -128,7 +128,7 @@ def draw_part(part: Part, *, whole: bool) -> list[str]:
         return [style_text(visible_again(part.text, "show"), "dim")]
     lines = visible_again(part.text).split("\n") if part.text else []
     if part.code and not whole and len(lines) > MAX_LINES:
-        lines = [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines: `--all` shows them"]
+        lines = [*lines[:MAX_LINES], f"… {len(lines) - MAX_LINES} more lines: `remit session show --all` shows them"]
     shown = [style_text(f"  {line}", "dim") if part.code else f"  {line}" for line in lines]
     return [style_text(visible_again(part.heading, "show"), COLOURS[part.kind]), *shown]
 
