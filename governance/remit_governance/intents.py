@@ -129,7 +129,8 @@ def allowed_tools(
     `external` maps the external tools that exist to their declared effects. One fits if `tool_fits` says so.
     """
     row = matrix.get(intent, IntentRow())
-    fitting = (name for name, effect in (external or {}).items() if tool_fits(intent, name, matrix, effect))
+    named = _named(matrix)
+    fitting = (name for name, effect in (external or {}).items() if _fits(row, canonical_tool(name), named, effect))
     return tuple(dict.fromkeys((*row.tools, *fitting)))
 
 
@@ -141,12 +142,16 @@ def tool_fits(
     `known_effect` is the effect that an external tool declared. A tool that `matrix` or `INTENT_TOOLS` names anywhere
     is judged by its name alone, so that no declaration moves a built-in tool to another intent.
     """
-    name = canonical_tool(tool_name)
-    row = matrix.get(intent, IntentRow())
-    if name in row.tools:
-        return True
-    named = any(name in other.tools for rows in (matrix, INTENT_TOOLS) for other in rows.values())
-    return not named and known_effect is not None and known_effect in row.external
+    return _fits(matrix.get(intent, IntentRow()), canonical_tool(tool_name), _named(matrix), known_effect)
+
+
+def _fits(row: IntentRow, name: str, named: Container[str], effect: Effect | None) -> bool:
+    return name in row.tools or (effect is not None and effect in row.external and name not in named)
+
+
+def _named(matrix: Matrix) -> frozenset[str]:
+    """Returns the tools that some row names."""
+    return frozenset(name for rows in (matrix, INTENT_TOOLS) for row in rows.values() for name in row.tools)
 
 
 def gate(

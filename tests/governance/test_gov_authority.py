@@ -93,7 +93,7 @@ def _inside(globs: tuple[str, ...], syscall: str, path: str) -> bool:
     named = [glob for glob in globs if not glob.startswith("!")]
     taken = [glob[1:] for glob in globs if glob.startswith("!")]
     if path == "." or path.startswith(("..", "/")):
-        inside = False
+        inside = path == "." and "**" in named  # all of the workspace is also the workspace itself
     else:
         low = path.lower()
         inside = GitIgnoreSpec.from_lines(named).match_file(path) and not any(
@@ -133,6 +133,7 @@ def test_AGT_16_a_sub_agent_can_do_nothing_that_its_parent_cannot(
 
 @settings(max_examples=examples(300))
 @given(asked=st.lists(wanted, max_size=3).map(tuple), action=actions)
+@example((Wanted(paths=("**",)),), Action("fs.write", ".", intent=Intent.PLAN))
 def test_AGT_16_what_is_left_agrees_with_what_was_asked_for_one_by_one(
     asked: tuple[Wanted, ...], action: Action
 ) -> None:

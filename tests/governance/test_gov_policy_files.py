@@ -507,3 +507,14 @@ def test_a_person_may_not_read_a_file_they_may_not(tmp_path: Path) -> None:
             folder.chmod(0o755)
     run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
     assert "permission denied" in run.stdout
+
+
+def test_POL_05_a_text_that_was_compiled_before_is_judged_by_whose_it_is() -> None:
+    text = "capabilities:\n  - { name: all, match: { syscall: fs.raed }, action: allow }\n"
+    for _ in range(2):
+        (warning,) = compile_policy([Source("mine.yaml", text)]).warnings
+        assert str(warning).startswith("mine.yaml:2:")
+        with pytest.raises(PolicyError, match="theirs.yaml:2:.*a project's policy may only tighten"):
+            compile_policy([Source("theirs.yaml", text, project=True)])
+        with pytest.raises(PolicyError, match="the name `all` is taken by a rule at mine.yaml:2"):
+            compile_policy([Source("mine.yaml", text), Source("other.yaml", text)])

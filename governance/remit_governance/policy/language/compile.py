@@ -117,7 +117,7 @@ def compile_policy(
     parsed = tuple(_parse_each(sources, problems))
     tests = _own_tests(parsed)
     for source, document, form in parsed:
-        warnings.extend((*warnings_of(document, form), *find_unknown_tools(form.intents, document)))
+        warnings.extend((*_warned(source), *find_unknown_tools(form.intents, document)))
         problems.extend(_loosened(form, document, source))
         problems.extend(find_widened(matrix, form.intents, document) if source.project else ())
         matrix = change_matrix(matrix, form.intents, narrow=source.project)
@@ -168,6 +168,18 @@ _parse_once = lru_cache(KEPT)(_parse)
 def _parsed(source: Source) -> tuple[Document, PolicyForm]:
     """Returns a source's places and its checked content. Raises PolicyError with every problem found."""
     return (_parse_once if len(source.text) <= MOST_KEPT else _parse)(source)
+
+
+def _warn(source: Source) -> tuple[Problem, ...]:
+    return tuple(warnings_of(*_parsed(source)))
+
+
+_warn_once = lru_cache(KEPT)(_warn)
+
+
+def _warned(source: Source) -> tuple[Problem, ...]:
+    """Returns the warnings about the rules of a source that can be read."""
+    return (_warn_once if len(source.text) <= MOST_KEPT else _warn)(source)
 
 
 _Checked: TypeAlias = tuple[Place, Rule, tuple[Problem, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from pydantic import JsonValue
 
@@ -48,8 +49,14 @@ write and edit files, and move the workflow on where it is enforced."""
 
 def context_cost(tool: ToolSpec) -> int:
     """Returns roughly how many tokens a tool's description takes."""
-    spelled = json.dumps(shown_parameters(tool.parameters))
-    return round((len(tool.name) + len(tool.description) + len(spelled)) * GUESSED_TOKENS_PER_CHAR)
+    spelled = _shown_chars(json.dumps(dict(tool.parameters)))
+    return round((len(tool.name) + len(tool.description) + spelled) * GUESSED_TOKENS_PER_CHAR)
+
+
+@lru_cache(maxsize=64)
+def _shown_chars(parameters: str) -> int:
+    """Returns how long a schema is as a model is shown it. Each turn asks for the same tools."""
+    return len(json.dumps(shown_parameters(json.loads(parameters))))
 
 
 def fit_tools(intents: Intents, window: int | None, profile: Profile = LARGE, found: Collection[str] = ()) -> Intents:
