@@ -40,8 +40,8 @@ def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None
 
     `isolation` is what the adapter's trial found; None for an adapter that never gives either.
     """
+    because = f" here: {isolation.offline}" if isolation and isolation.offline else ""
     if spec.channel is not None and not (isolation and isolation.channel):
-        because = f" here: {isolation.offline}" if isolation and isolation.offline else ""
         raise ToolError(
             "cannot run the plugin",
             f"`{runtime}` gives a command no socket to the server{because}",
@@ -49,7 +49,6 @@ def refuse_ways_out(spec: CommandSpec, runtime: str, isolation: Isolation | None
             code=ErrorCode.SANDBOX_UNAVAILABLE,
         )
     if spec.reached and not (isolation and isolation.hosts):
-        because = f" here: {isolation.offline}" if isolation and isolation.offline else ""
         raise ToolError(
             "cannot run the command",
             f"it lists hosts to connect to, and `{runtime}` gives a command no network{because}",

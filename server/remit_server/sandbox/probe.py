@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from remit_server.machine.descriptors import closing_fd
 from remit_server.sandbox.policy_profile import runtime_folders
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Sandbox
 from remit_server.sandbox.server_identity import prefix_of
@@ -208,14 +209,11 @@ def trial_argv(python: str) -> tuple[str, ...]:
 @contextmanager
 def listening_in(workspace: Path) -> Generator[None]:
     """Makes a socket of the host listen in the workspace until the end. Raises OSError."""
-    folder = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(_short_name(folder, workspace))
-            listening.listen()
-            yield
-    finally:
-        os.close(folder)
+    opened = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with closing_fd(opened) as folder, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(_short_name(folder, workspace))
+        listening.listen()
+        yield
 
 
 def _short_name(folder: int, workspace: Path) -> str:

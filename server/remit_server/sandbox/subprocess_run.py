@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from remit_server.sandbox.bounded_output import BoundedOutput
-from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, ProcessResult, drain_to
+from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, ProcessResult, drain_to, finish_draining
 from remit_server.sandbox.ports import Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
 from remit_server.uninterrupted import finish_uninterrupted
@@ -106,12 +106,13 @@ async def _drain(stream: asyncio.StreamReader | None, take: Callable[[bytes], No
 async def _end(errand: Invocation, process: asyncio.subprocess.Process, draining: Sequence[asyncio.Task[None]]) -> None:
     """Ends the program and all that it started, and waits for the last of the output."""
     await errand.end(process)
+    await kill_process(process)
+    await finish_draining(draining, _LAST_OUTPUT_S)
+
+
+async def kill_process(process: asyncio.subprocess.Process) -> None:
+    """Kills a process that we started, and waits for its end."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
     await process.wait()
-    done, pending = await asyncio.wait(draining, timeout=_LAST_OUTPUT_S)
-    for task in pending:
-        task.cancel()
-    for task in done:
-        task.result()

@@ -207,7 +207,7 @@ class Recorder:
             case ToolCallEvent() if event.tool_call_id not in turn.made:
                 # The model's own calls are in `made`, so a call named `REVIEW` here is the harness's.
                 caller: Literal["person", "remit"] = "remit" if event.tool == REVIEW else "person"
-                self._keep_call(turn, event.tool_call_id, event.tool, event.arguments, caller)
+                self._write(self._call(turn, event.tool_call_id, event.tool, event.arguments, caller))
             case ToolResultEvent():
                 ended = _call_ended(event, turn.intent)
                 turn.ended[ended.id] = ended
@@ -320,11 +320,6 @@ class Recorder:
                 timestamp=_now(), turn_id=turn.id, id=said.call_id, name=said.tool, success=good, output=text
             )
         self._write(ended)
-
-    def _keep_call(
-        self, turn: _Turn, call_id: str, name: str, arguments: Mapping[str, Any], caller: Literal["person", "remit"]
-    ) -> None:
-        self._write(self._call(turn, call_id, name, arguments, caller))
 
     def _call(
         self,

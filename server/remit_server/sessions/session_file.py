@@ -20,6 +20,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from remit_server.contract import ErrorCode, FilesChanged, NotChanged, SessionRecord
 from remit_server.errors import RemitError, os_reason
+from remit_server.machine.descriptors import write_all
 
 _RECORDS: TypeAdapter[SessionRecord] = TypeAdapter(SessionRecord, config=ConfigDict(defer_build=True))
 Redact = Callable[[list[Any]], list[Any]]
@@ -171,7 +172,7 @@ class SessionFile:
         if not todo:
             return
         try:
-            _write_all(self.fd, todo)
+            write_all(self.fd, todo)
         except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(self.fd, self.end)  # do not leave half a line
@@ -214,7 +215,7 @@ class SessionFile:
         """Adds the missing line end if the last line is a whole record, else cuts that line off."""
         whole = parse_lines(data + b"\n", self.lines + 1)
         if len(whole.records) > len(found.records):
-            _write_all(self.fd, b"\n")
+            write_all(self.fd, b"\n")
             self.end, self.lines = self.end + 1, self.lines + 1
             return whole
         os.ftruncate(self.fd, self.end + len(data) - found.torn)
@@ -252,15 +253,6 @@ def _read(fd: int, start: int, end: int) -> bytes:
         parts.append(part)
         start += len(part)
     return b"".join(parts)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.write(fd, view)
-        if not written:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        view = view[written:]
 
 
 def _in_use(path: Path) -> SessionError:

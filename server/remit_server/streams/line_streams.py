@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 
+from remit_server.machine.descriptors import write_all
+
 LONGEST_LINE = 16 * 1024 * 1024
 """The most bytes of a line; a longer one is skipped and delivered as None."""
 
@@ -154,7 +156,7 @@ class LineWriter:
         while True:
             data = self._take()
             try:
-                self._write(data)
+                write_all(self._fd, data)
             except OSError:
                 self._call(self._lose)
                 return
@@ -168,11 +170,6 @@ class LineWriter:
             parts.append(self._queue.get())
             size += len(parts[-1])
         return b"".join(parts)
-
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
 
     def _watch(self) -> None:
         poll = select.poll()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 from contextlib import suppress
 from queue import SimpleQueue
+
+from remit_server.machine.descriptors import write_all
 
 _MOST_WAITING = 10_000
 _FLUSH_S = 1.0
@@ -59,7 +60,5 @@ class ThreadedHandler(logging.Handler):
 
     def _work(self) -> None:
         while (data := self._queue.get()) is not None:
-            view = memoryview(data)
             with suppress(OSError):  # the server goes on without a log
-                while view:
-                    view = view[os.write(self._fd, view) :]
+                write_all(self._fd, data)

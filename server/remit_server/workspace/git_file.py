@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+from remit_server.machine.descriptors import closing_fd
 from remit_server.workspace.content.open_files import bytes_at
 
 
@@ -17,11 +18,9 @@ def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
         fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    try:
+    with closing_fd(fd):
         status = os.fstat(fd)
         found = bytes_at(fd, most, status.st_size) if stat.S_ISREG(status.st_mode) else None
-    finally:
-        os.close(fd)
     if found is None:
         raise OSError(errno.EINVAL, f"`{name}` is not a file of at most {most} bytes")
     return found
@@ -29,8 +28,5 @@ def read_git_file(folder: Path, name: str, most: int = 8192) -> bytes | None:
 
 def read_git_beginning(folder: Path, name: str, most: int) -> bytes:
     """Returns the beginning of a regular file of git's. Raises OSError, also for a link."""
-    fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with closing_fd(os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)) as fd:
         return os.read(fd, most) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
-    finally:
-        os.close(fd)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, ToolError
+from remit_server.machine.descriptors import closing_fd, write_all
 from remit_server.workspace.content.files import read_image
 from remit_server.workspace.git_linked import Folders
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
@@ -147,8 +148,7 @@ def open_git(workspace: Workspace, folders: Folders) -> Generator[GitFiles]:
 
 def write_object(git: GitFiles, sha: str, whole: bytes) -> None:
     """Writes one loose object (header and body), on disk when this returns. Raises OSError."""
-    folder = git.make_folder(f"objects/{sha[:2]}")
-    try:
+    with closing_fd(git.make_folder(f"objects/{sha[:2]}")) as folder:
         with contextlib.suppress(FileNotFoundError):
             # An existing object gets a new date, so that git does not prune it as unused meanwhile.
             os.utime(sha[2:], dir_fd=folder, follow_symlinks=False)
@@ -156,7 +156,8 @@ def write_object(git: GitFiles, sha: str, whole: bytes) -> None:
         name = f"tmp_obj_{secrets.token_hex(8)}"
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o444, dir_fd=folder)
         try:
-            _fill(fd, zlib.compress(whole))
+            write_all(fd, zlib.compress(whole))
+            os.fsync(fd)
             os.rename(name, sha[2:], src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
             with contextlib.suppress(OSError):
@@ -165,8 +166,6 @@ def write_object(git: GitFiles, sha: str, whole: bytes) -> None:
         finally:
             os.close(fd)
         sync_folder(folder)
-    finally:
-        os.close(folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,8 @@ def git_lock(git: GitFiles, name: str, data: bytes, mode: int = 0o644) -> Genera
         undo.callback(os.close, fd)
         undo.callback(_unlink, temporary, top)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _fill(fd, data)
+        write_all(fd, data)
+        os.fsync(fd)
         _link(temporary, f"{base}.lock", top, folder, git.spell(name))
         undo.callback(_unlink_same, f"{base}.lock", folder, os.fstat(fd).st_ino)
         yield Lock(folder, base)
@@ -207,36 +207,24 @@ def git_lock(git: GitFiles, name: str, data: bytes, mode: int = 0o644) -> Genera
 
 def clear_stale_locks(git: GitFiles, names: Iterable[str]) -> None:
     """Removes temporary files, and locks on the files `names`, that dead processes of this program left behind."""
-    top = git.open_folder("")
-    try:
+    with closing_fd(git.open_folder("")) as top:
         with os.scandir(top) as entries:
             found = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
         for temporary in found:
-            with contextlib.suppress(OSError):
-                fd = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _clear(git, fd, names)
-                    os.unlink(temporary, dir_fd=top)
-                finally:
-                    os.close(fd)
-    finally:
-        os.close(top)
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with contextlib.suppress(OSError), closing_fd(os.open(temporary, flags, dir_fd=top)) as fd:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _clear(git, fd, names)
+                os.unlink(temporary, dir_fd=top)
 
 
 def append_line(git: GitFiles, name: str, line: bytes) -> None:
     """Appends a line to that file of the repository, creating it where it is missing. Raises OSError."""
     base = name.rpartition("/")[2]
-    folder = git.make_parent(name)
-    try:
+    with closing_fd(git.make_parent(name)) as folder:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        fd = os.open(base, flags, 0o644, dir_fd=folder)
-        try:
+        with closing_fd(os.open(base, flags, 0o644, dir_fd=folder)) as fd:
             os.write(fd, line)
-        finally:
-            os.close(fd)
-    finally:
-        os.close(folder)
 
 
 def _clear(git: GitFiles, fd: int, names: Iterable[str]) -> None:
@@ -244,12 +232,10 @@ def _clear(git: GitFiles, fd: int, names: Iterable[str]) -> None:
     remains."""
     known = 1
     for name, folder in _folders(git, names):
-        try:
+        with closing_fd(folder):
             known += _same(name, folder, os.fstat(fd).st_ino)
             if _same(f"{name}.lock", folder, os.fstat(fd).st_ino):
                 os.unlink(f"{name}.lock", dir_fd=folder)
-        finally:
-            os.close(folder)
     if os.fstat(fd).st_nlink > known:
         raise OSError(errno.EBUSY, "it is the lock of another ref")
 
@@ -288,10 +274,3 @@ def _unlink_same(name: str, folder: int, inode: int) -> None:
 def _unlink(name: str, folder: int) -> None:
     with contextlib.suppress(OSError):
         os.unlink(name, dir_fd=folder)
-
-
-def _fill(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-    os.fsync(fd)

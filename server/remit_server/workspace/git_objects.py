@@ -18,6 +18,7 @@ from dulwich.pack import OFS_DELTA, REF_DELTA, Pack
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.machine.descriptors import closing_fd
 from remit_server.workspace.content.files import MAX_FILE_BYTES
 from remit_server.workspace.git_folder import GitFiles
 
@@ -155,11 +156,9 @@ def objects_of(git: GitFiles) -> Objects:
             if error.code is ErrorCode.NOT_FOUND:
                 continue
             raise
-        try:
+        with closing_fd(folder):
             names = os.listdir(folder)  # noqa: PTH208  by its descriptor
             odd = [each for each in names if not _is_file(each, folder) and each != "commit-graphs"]
-        finally:
-            os.close(folder)
         if odd:
             raise ToolError(
                 "cannot commit", f"`.git/{name}/{odd[0]}` is not a file", "look at the repository with `git fsck`"

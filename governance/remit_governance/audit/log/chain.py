@@ -23,6 +23,7 @@ from remit_governance.audit.log.database import (
     create_index,
     live_segment,
     newest,
+    sync_folder,
     upgrade,
     write_segment,
 )
@@ -332,11 +333,7 @@ def _write_archive(archive: Path, segment: Segment, source: sqlite3.Connection) 
     finally:
         target.close()
     temporary.replace(archive)
-    folder = os.open(archive.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(archive.parent)
 
 
 def _reason(error: Exception, path: Path) -> str:

@@ -119,7 +119,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         # Without a write-ahead log SQLite has nothing to replay, so `immutable` lets it read in a folder where it
         # cannot write a shared-memory file.
         alone = not Path(f"{path}-wal").exists()
-        uri += "?mode=ro&immutable=1" if alone and not _writable(path.parent) else "?mode=ro"
+        uri += "?mode=ro&immutable=1" if alone and not os.access(path.parent, os.W_OK) else "?mode=ro"
     connection = sqlite3.connect(
         uri, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1000
     )
@@ -245,5 +245,10 @@ def digest_of(path: Path) -> str:
         return ""
 
 
-def _writable(folder: Path) -> bool:
-    return os.access(folder, os.W_OK)
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

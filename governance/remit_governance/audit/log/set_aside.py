@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from remit_governance.audit.log.chain import Chain, failing
-from remit_governance.audit.log.database import digest_of
+from remit_governance.audit.log.database import digest_of, sync_folder
 from remit_governance.audit.record import MAX_SUMMARY, AuditEvent, AuditKind
 from remit_governance.errors import AuditError
 
@@ -108,11 +108,7 @@ def set_aside(path: Path, now: int, why: str) -> SetAside:
         # Rename the database first: if a crash leaves other files here without it, they are set aside the next time.
         for end in sorted(_companions(path)):
             path.with_name(path.name + end).rename(path.with_name(new + end))
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
     return SetAside(new, why, size, digest)
 
 

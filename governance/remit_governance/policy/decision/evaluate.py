@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from remit_governance.authority import beyond_authority
-from remit_governance.capabilities import Claim, Token
+from remit_governance.capabilities import Claim
 from remit_governance.errors import ExtensionError
 from remit_governance.policy.decision.risk import rated_parts, risk_of
 from remit_governance.policy.matching.command_match import is_script, reads_history
@@ -50,11 +50,11 @@ def evaluate(policy: Policy, action: Action, claim: Claim | None = None) -> Deci
         return Decision(_DENY, (Reason(BEYOND_AUTHORITY, beyond, _DENY, AUTHORITY),))
     permit = None
     if claim is not None and claim.refusal(action, policy.version) is None:
-        permit = _permit(claim.token)
+        permit = Reason(TOKEN_ALLOW, f"capability token {claim.token.nonce} covers this", Verdict.ALLOW, "token")
     if action.syscall != "process.exec" or not policy.programs.project:
         return _judge_command(policy, action, permit)
     # A rule may allow only what is risky, so what a project's rows make riskier is also judged without these rows.
-    without = replace(policy, programs=policy.programs.without_project())
+    without = replace(policy, programs=replace(policy.programs, project={}))
     return strictest([_judge_command(without, action, permit), _judge_command(policy, action, permit)])
 
 
@@ -80,10 +80,6 @@ def _is_slow(policy: Policy, action: Action) -> bool:
     subject = Subject.of(action)
     wild = sum(each.rule.wild for layer in policy.layers for each in layer.candidates(subject))
     return wild * len(action.path) > _QUICK_STEPS
-
-
-def _permit(token: Token) -> Reason:
-    return Reason(TOKEN_ALLOW, f"capability token {token.nonce} covers this", Verdict.ALLOW, "token")
 
 
 def _command(policy: Policy, action: Action, permit: Reason | None) -> Decision:

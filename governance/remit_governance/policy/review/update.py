@@ -79,12 +79,8 @@ def row_difference(intent: Intent, before: Matrix, after: Matrix) -> str:
     return _difference(_opened(intent, before), _opened(intent, after))
 
 
-def changed_settings(before: Policy, after: Policy) -> tuple[str, ...]:
-    """Returns a line for each setting besides rules in which the two policies differ."""
-    return tuple(_changes(before, after))
-
-
-def _changes(before: Policy, after: Policy) -> Iterator[str]:
+def changed_settings(before: Policy, after: Policy) -> Iterator[str]:
+    """Yields a line for each setting besides rules in which the two policies differ."""
     for intent in Intent:
         if words := row_difference(intent, before.matrix, after.matrix):
             yield f"intent {intent} opens {words}"

@@ -142,10 +142,20 @@ class ApprovalDesk:
             self._announce(question, shown, turn)
             self._book.close(question.id)
             self._close(record, question, None, "unavailable")
-            raise nobody_can_be_asked()
+            raise RunDenied(
+                "not done",
+                "it needs approval, but nobody can be asked here",
+                "run it in an editor or a terminal, use `--approve session`, or allow it in the policy",
+                code=ErrorCode.APPROVAL_UNAVAILABLE,
+            )
         answered = await self._wait_for_answer(question, shown, record, changes)
         if answered is None:
-            raise _refuse_late(self.ttl_s)
+            raise ToolError(
+                "not done",
+                f"nobody answered within {self.ttl_s:g} seconds",
+                "ask again when somebody is there",
+                code=ErrorCode.APPROVAL_EXPIRED,
+            )
         await self._remember(answered.accepted, turn)
         if answered.accepted.decision == "deny":
             raise refuse_by_person(answered.review)
@@ -273,16 +283,6 @@ def _answerer(turn: Turn) -> AnsweredBy:
     return "beforehand" if turn.asker.style == "beforehand" else "person"
 
 
-def nobody_can_be_asked() -> RunDenied:
-    """Returns the refusal of a call that needs an approval although this client cannot ask (APP-02)."""
-    return RunDenied(
-        "not done",
-        "it needs approval, but nobody can be asked here",
-        "run it in an editor or a terminal, use `--approve session`, or allow it in the policy",
-        code=ErrorCode.APPROVAL_UNAVAILABLE,
-    )
-
-
 def refuse_by_person(review: Review) -> ToolError:
     """Returns the refusal of a call that a person said no to, with their comments. Leaving out every part is a no
     too."""
@@ -302,12 +302,3 @@ def _problem_of_parts(answer: ApprovalAnswer, shown: Mapping[str, int]) -> str |
     if answer.scope is not Scope.ONCE:
         return NOT_FOR_PARTS
     return NOT_SHOWN if not_shown(answer.left_out, shown) is not None else None
-
-
-def _refuse_late(seconds: float) -> ToolError:
-    return ToolError(
-        "not done",
-        f"nobody answered within {seconds:g} seconds",
-        "ask again when somebody is there",
-        code=ErrorCode.APPROVAL_EXPIRED,
-    )

@@ -17,6 +17,7 @@ from remit_governance.approvals import PathBinding
 from remit_governance.policy.matching.paths import fold
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.machine.descriptors import closing_fd
 from remit_server.tools.spec import CommandPlan, StartPlan
 from remit_server.workspace.content.files import MAX_FILE_BYTES, image_at
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
@@ -121,16 +122,13 @@ class _Search:
         return number
 
     def _pin(self, path: WorkspacePath) -> str:
-        fd = self.workspace.open_read(path)
-        try:
+        with closing_fd(self.workspace.open_read(path)) as fd:
             status = os.fstat(fd)
             if status.st_size <= min(self.bytes, MAX_FILE_BYTES):
                 self.bytes -= status.st_size
                 with suppress(ToolError):  # the file may grow meanwhile
                     return image_at(fd, path, status.st_size).digest
             return f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-        finally:
-            os.close(fd)
 
 
 def _by_beginning(names: Iterable[str]) -> Names:

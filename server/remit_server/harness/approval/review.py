@@ -189,7 +189,7 @@ def take(plan: WritePlan, left_out: Sequence[LeftOut]) -> Taken | None:
     if not left:
         return None
     shown = sum(parts_of(change) for change in plan.changes)
-    accepted = sum(_accepted(change, left_out) for change in plan.changes)
+    accepted = sum(parts_of(change) - len(_numbers(change, left_out)) for change in plan.changes)
     outcome = _tell(left, left_out, accepted, shown)
     return Taken(replace(plan, changes=left, outcome=outcome), accepted, shown)
 
@@ -215,10 +215,6 @@ def _numbers(change: FileChange, left_out: Sequence[LeftOut]) -> frozenset[int]:
     """Returns the numbers of the parts of a change that are left out."""
     mine = [each.hunk for each in left_out if each.path == change.path.relative]
     return frozenset(range(parts_of(change))) if None in mine else frozenset(cast("list[int]", mine))
-
-
-def _accepted(change: FileChange, left_out: Sequence[LeftOut]) -> int:
-    return parts_of(change) - len(_numbers(change, left_out))
 
 
 def take_change(change: FileChange, left_out: Sequence[LeftOut]) -> FileChange | None:

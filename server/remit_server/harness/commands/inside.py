@@ -165,7 +165,7 @@ class Attempts:
         """Admits an attempt, and audits it the first time. Raises ToolError if it must not go on."""
         self.admit(attempt)
         if attempt not in self.seen:
-            if not attempt.allowed and self._count_denied() >= MAX_DENIED:
+            if not attempt.allowed and sum(not attempt.allowed for attempt in self.seen) >= MAX_DENIED:
                 attempt = Attempt("others", allowed=False, why=f"more than {MAX_DENIED} were denied")
             if attempt not in self.seen:
                 self.record(attempt)
@@ -176,9 +176,6 @@ class Attempts:
         lines = [f"network: {_describe(attempt, times)}" for attempt, times in self.seen.items()]
         more = len(lines) - MAX_REPORTED
         return "\n".join([*lines[:MAX_REPORTED], *([f"network: and {more} more"] if more > 0 else [])])
-
-    def _count_denied(self) -> int:
-        return sum(not attempt.allowed for attempt in self.seen)
 
 
 def _describe(attempt: Attempt, times: int) -> str:

@@ -35,6 +35,7 @@ from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.record.audit_events import append, placed_event
 from remit_server.harness.stages.resolve import ResolvedCall
+from remit_server.machine.descriptors import closing_fd
 from remit_server.tools.spec import Follows
 
 _HELD_EFFECTS = frozenset({Effect.WRITE, Effect.EXECUTE})
@@ -215,8 +216,7 @@ def update_account(file: Path, change: Callable[[Account | None], Account | None
     Raises ToolError."""
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with closing_fd(os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as folder:
             fcntl.flock(folder, fcntl.LOCK_EX)
             before = read_account(file)
             after = change(before)
@@ -225,8 +225,6 @@ def update_account(file: Path, change: Callable[[Account | None], Account | None
                 temporary.write_text(AccountForm(**asdict(after)).model_dump_json(), encoding="utf-8")
                 temporary.replace(file)
             return after
-        finally:
-            os.close(folder)
     except OSError as error:
         raise _unusable(file, (error.strerror or type(error).__name__).lower()) from error
 

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from remit_governance.values import Action, Intent
 from remit_governance.work_items import WORK_ITEMS_FILE
 from remit_server.harness.turn import Turn
+from remit_server.machine.descriptors import closing_fd
 from remit_server.machine.wall_clock import timestamp
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.line_diff import Edit, line_edits
@@ -135,8 +136,7 @@ def _append(root: Path, lines: Sequence[AgentTraceLine]) -> None:
 
     Raises OSError.
     """
-    folder = os.open(root / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+    with closing_fd(os.open(root / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)) as folder:
         with suppress(OSError):  # the file system may have no locks
             fcntl.flock(folder, fcntl.LOCK_EX)  # another server may append, or begin a new file
         follows = _make_room(folder)
@@ -144,8 +144,6 @@ def _append(root: Path, lines: Sequence[AgentTraceLine]) -> None:
         data = "".join(f"{line.model_dump_json()}\n" for line in (first, *lines[1:]))
         with _opened(folder, os.O_WRONLY | os.O_APPEND | os.O_CREAT, "ab") as file:
             file.write(data.encode())
-    finally:
-        os.close(folder)
 
 
 def _make_room(folder: int) -> str | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from remit_server.errors import ModelFailed, RemitError, SetupError
+from remit_server.machine.descriptors import write_all
 from remit_server.models.ports import (
     GenerateRequest,
     ModelEvent,
@@ -117,10 +118,8 @@ class Recorder(ModelProvider):
         """Appends a line at once. If that fails, the recording ends and the turn continues."""
         if self._file is None:
             return
-        data = spell_line(line)
         try:
-            while data:
-                data = data[os.write(self._file, data) :]
+            write_all(self._file, spell_line(line))
         except OSError as error:
             log.error("the recording ends here: %s", error.strerror or error)
             self._stop()

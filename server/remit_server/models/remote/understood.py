@@ -28,15 +28,11 @@ def understand(call: ProposedCall, tools: Sequence[ToolSpec]) -> ProposedCall:
     if is_too_deep(dict(call.arguments)):
         return too_deep()
     offered = {tool.name: tool for tool in tools}
-    name = call.name if call.name in offered else _plain_name(call.name)
+    name = call.name if call.name in offered else _BEHIND.sub("", _BEFORE.sub("", call.name.strip()))
     tool = offered.get(name)
     if tool is None:
         return call
     return replace(call, name=name, arguments=_understood(call.arguments, tool.parameters))
-
-
-def _plain_name(name: str) -> str:
-    return _BEHIND.sub("", _BEFORE.sub("", name.strip()))
 
 
 def _understood(arguments: Mapping[str, JsonValue], schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

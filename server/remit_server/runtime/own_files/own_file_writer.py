@@ -10,6 +10,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from remit_server.machine.descriptors import closing_fd
+
 
 def _read_any(file: Path) -> str:
     return file.read_text(encoding="utf-8", errors="replace")
@@ -35,12 +37,9 @@ def rewrite(file: Path, change: Callable[[str], str], read: Callable[[Path], str
 @contextmanager
 def _alone(folder: Path) -> Generator[int]:
     """Yields the folder's descriptor, while no other Remit writes there."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing_fd(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
         fcntl.flock(fd, fcntl.LOCK_EX)
         yield fd
-    finally:
-        os.close(fd)
 
 
 def _replace(place: Path, data: bytes, folder: int) -> None:

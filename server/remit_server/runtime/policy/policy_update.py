@@ -79,7 +79,7 @@ def propose(settings: Settings, in_force: Policy, target: Target, new: Source, l
     policy = compile_texts(settings, sources(settings, new), in_force)
     done = replay(policy, read_past_calls(settings.audit_database, last))
     before = None if target.image is None else _text(target)
-    changed = changed_settings(in_force, policy)
+    changed = tuple(changed_settings(in_force, policy))
     return Proposal(str(target.path.absolute), before, new.text, policy, done, changed)
 
 

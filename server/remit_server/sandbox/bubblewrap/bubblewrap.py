@@ -32,7 +32,7 @@ from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_option
 from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer, LayerChange
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
 from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, Job, ProcessResult, run_contained
-from remit_server.sandbox.bubblewrap.seccomp import profile_filter, single_process_filter, standard_filter
+from remit_server.sandbox.bubblewrap.seccomp import profile_filter
 from remit_server.sandbox.channel import ChannelEnd, open_channel
 from remit_server.sandbox.findings import Circumstances, Trial, circumstances, find_once
 from remit_server.sandbox.limits import pids
@@ -124,7 +124,7 @@ class Bubblewrap:
 
     def start_rules(self, program: bytes) -> RuleStart:
         """Returns how to start the rules. Raises OSError, and ImportError or RuntimeError without libseccomp."""
-        rules = memory_file(single_process_filter())
+        rules = memory_file(profile_filter("strict"))
         text = memory_file(program)
         argv = (*self._builder.argv(None), "--seccomp", str(rules), *policy_options(text))
         return RuleStart(argv, {"PATH": trusted_path(self._workspace)}, (rules, text))
@@ -139,7 +139,7 @@ class Bubblewrap:
                 fix = sandbox_advice(machine) if program == "bwrap" else missing_advice(machine, program)
                 return _Found(self._nothing(f"there is no program `{program}`", fix))
         try:
-            standard_filter()
+            profile_filter("standard")
         except (ImportError, RuntimeError, OSError) as error:
             advice = missing_advice(this_machine(), "libseccomp")
             return _Found(self._nothing(f"libseccomp cannot be used: {error}", advice))

@@ -16,7 +16,7 @@ from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.limits import Limits
 from remit_server.sandbox.ports import CommandSpec
 from remit_server.sandbox.visible.environment import SCRATCH, SYSTEM_FOLDERS
-from remit_server.sandbox.visible.toolchains import ReadOnlyMount, existing_folders, parents_of, system_options
+from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of, system_options
 
 # Inside, the command is an ordinary user, also if the server runs as root.
 USER_ID = 1000
@@ -137,7 +137,7 @@ def _hiding_options(paths: Iterable[Path]) -> list[str]:
 def hidden_paths_below(spec: CommandSpec) -> tuple[Path, ...]:
     """Returns the real paths that a command must not see: those of `spec.hidden` and of known credentials that exist
     and, with links followed, lie in the workspace or in what is `readable`."""
-    credentials = map(Path, existing_folders(find_credentials(str(spec.workspace))))
+    credentials = map(Path, filter(os.path.exists, find_credentials(str(spec.workspace))))
     real = (path.resolve() for path in (*spec.hidden, *credentials) if path.exists())
     readable = set(spec.readable)
     return tuple(

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
+from remit_server.machine.descriptors import closing_fd
 from remit_server.sandbox.landlock import kernel
 
 MAX_FILES = 2_000
@@ -197,12 +198,9 @@ def size_below(folder: Path, most_entries: int) -> tuple[int, int]:
 @contextlib.contextmanager
 def _scan_by_descriptor(folder: str) -> Generator[Iterator[os.DirEntry[str]]]:
     """Yields the folder's entries, which can be inspected however long their own paths are. Raises OSError."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        with os.scandir(fd) as entries:
-            yield entries
-    finally:
-        os.close(fd)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with closing_fd(os.open(folder, flags)) as fd, os.scandir(fd) as entries:
+        yield entries
 
 
 def _list_folder(folder: Path) -> list[os.DirEntry[str]]:

@@ -268,7 +268,12 @@ async def _end(
     # our pipes open.
     await namespace.end()
     await spawned.exited
-    done, pending = await asyncio.wait(draining, timeout=_DEATH_S)
+    await finish_draining(draining, _DEATH_S)
+
+
+async def finish_draining(draining: Sequence[asyncio.Future[None]], timeout_s: float) -> None:
+    """Waits for the last of an ended program's output. Raises what one of the readers raised."""
+    done, pending = await asyncio.wait(draining, timeout=timeout_s)
     for reading in pending:
         reading.cancel()
     for reading in done:

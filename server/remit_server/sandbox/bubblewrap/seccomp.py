@@ -136,16 +136,6 @@ def profile_filter(profile: ProfileName) -> bytes:
         return file.read()
 
 
-def standard_filter() -> bytes:
-    """Returns the BPF program of the profile of commands. Raises RuntimeError without libseccomp."""
-    return profile_filter("standard")
-
-
-def single_process_filter() -> bytes:
-    """Returns the profile for a process that may have threads but no child processes. Raises RuntimeError."""
-    return profile_filter("strict")
-
-
 @functools.cache
 def profile_json(profile: ProfileName) -> str:
     """Returns the profile as JSON for Podman and Docker, which skip names that the machine does not know."""

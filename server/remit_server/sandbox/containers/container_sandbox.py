@@ -53,7 +53,7 @@ from remit_server.sandbox.outcome import (
 from remit_server.sandbox.policy_profile import library_folders, rules_argv, runtime_beside, runtime_folders
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuleStart, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, find_leftovers, lasting_folder, prefix_of
-from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
+from remit_server.sandbox.subprocess_run import Invocation, kill_process, run_subprocess
 from remit_server.sandbox.visible.environment import (
     SYSTEM_FOLDERS,
     command_environment,
@@ -452,7 +452,7 @@ class Containers:
         leaves an unknown process. A container whose program has ended stays, so that it can still be inspected."""
         if process.returncode is None:
             await self._remove(name)
-        await _kill(process)
+        await kill_process(process)
 
     async def _remove(self, name: str) -> bool:
         """Removes a container in any state, also one that does not exist. Returns whether it is gone."""
@@ -478,7 +478,7 @@ class Containers:
 
     async def _act(self, argv: list[str]) -> ProcessResult:
         """Calls the program once, briefly, and returns the result. Raises OSError if it cannot start."""
-        return await run_subprocess(Invocation(argv, self._environment, _ACT_S, MIB, MIB, _kill))
+        return await run_subprocess(Invocation(argv, self._environment, _ACT_S, MIB, MIB, kill_process))
 
     def _did_not_start(self, ended: ProcessResult) -> Isolation:
         said = last_line(ended.stderr.value()) or f"{self._program} did not start a container"
@@ -491,14 +491,6 @@ class Containers:
 def _calls_of(spec: CommandSpec) -> ProfileName:
     """Returns the name of a command's seccomp profile."""
     return "alone" if spec.alone else "standard" if spec.reached else TEMPLATES[spec.template].seccomp
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kills a process that we started, and waits for its end."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-    await process.wait()
 
 
 def _require_readable(folder: Path) -> Path:

@@ -135,10 +135,6 @@ class RootBuilder:
     def __init__(self) -> None:
         self.writable: dict[str, None] = {}
 
-    def carry_out(self, step: BuildStep) -> None:
-        """Carries out one step. Raises OSError and kernel.LaunchFailed."""
-        _STEPS[step.name](self, step)
-
     def ro_bind(self, step: BuildStep) -> None:
         """Shows a file or folder read-only, with all that is mounted below it."""
         self._bind(step, _ATTR_RDONLY)
@@ -406,7 +402,7 @@ def _build(plan: LaunchPlan) -> list[str]:
     builder = RootBuilder()
     builder.writable["/"] = None
     for step in plan.steps:
-        builder.carry_out(step)
+        _STEPS[step.name](builder, step)
     os.umask(0o022)
     kernel.call("umount2", _OLD.encode(), _MNT_DETACH)
     # Pivot a second time, so that the temporary root around the new one is gone, too.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from remit_governance.values import SandboxName
+from remit_server.machine.descriptors import closing_fd
 from remit_server.sandbox.bubblewrap.layer import size_below
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName
 
@@ -150,11 +151,8 @@ def layer_excess(folder: Path, limits: Limits, free_before: int) -> str | None:
 def _read_stat(pid: str) -> bytes:
     """Returns the process's line of /proc. Raises OSError. Uses plain descriptors, because a fork bomb makes a thousand
     processes between two looks."""
-    fd = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    with closing_fd(os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)) as fd:
         return os.read(fd, 4096)
-    finally:
-        os.close(fd)
 
 
 def _lower_limit(kind: int, most: int) -> int:

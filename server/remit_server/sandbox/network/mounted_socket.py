@@ -9,7 +9,6 @@ filter, which allows no UNIX sockets, and ends the command when the server is go
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import socket
@@ -20,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.errors import ToolError
+from remit_server.machine.descriptors import closing_fd
 from remit_server.machine.peers import unix_peer
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_filter
 from remit_server.sandbox.channel import ChannelEnd
 from remit_server.sandbox.landlock import kernel
 from remit_server.sandbox.network.doors import Doors
-from remit_server.sandbox.network.proxy_socket import relay_text
+from remit_server.sandbox.network.proxy_socket import meanwhile, relay_text, wait_readable
 from remit_server.sandbox.server_identity import prefix_of
 
 PLACE = Path("/run/remit")
@@ -80,13 +80,8 @@ async def open_mounted_socket(
                 if begun is not None:
                     begun(first)
 
-            serving = asyncio.create_task(_serve(listener, doors, mounted, given, begin))
-            try:
+            async with meanwhile(_serve(listener, doors, mounted, given, begin)):
                 yield mounted
-            finally:
-                serving.cancel()
-                with contextlib.suppress(asyncio.CancelledError, OSError):
-                    await serving
     finally:
         _close(given)
         shutil.rmtree(outer, ignore_errors=True)
@@ -102,7 +97,8 @@ async def _serve(
     with connection:
         listener.close()
         (mounted.folder / _SOCKET).unlink()
-        await _wait_readable(connection)
+        connection.setblocking(False)
+        await wait_readable(connection)
         first = await asyncio.to_thread(_first_process, connection)
         _, descriptors, _, _ = socket.recv_fds(connection, 16, doors.most_sockets)
         async with doors.serving(descriptors):
@@ -122,17 +118,6 @@ def _close(descriptors: list[int]) -> None:
         os.close(descriptors.pop())
 
 
-async def _wait_readable(connection: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    connection.setblocking(False)
-    loop.add_reader(connection, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(connection)
-
-
 def _first_process(connection: socket.socket) -> int:
     """Returns the pid of the process that connected, as the kernel says, if it is the first of a pid namespace below
     ours. Raises OSError for any other, and if the containers' processes cannot be seen from here."""
@@ -147,12 +132,9 @@ def _first_process(connection: socket.socket) -> int:
 def _bind(listener: socket.socket, folder: Path) -> None:
     """Binds and listens; uses the folder's descriptor if its path is long, because the path of a socket may be 108
     bytes long at most."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing_fd(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as opened:
         short = len(os.fsencode(folder)) <= _LONGEST
         listener.bind(str((folder if short else Path(f"/proc/self/fd/{opened}")) / _SOCKET))
-    finally:
-        os.close(opened)
     (folder / _SOCKET).chmod(0o666)
     listener.setblocking(False)
     listener.listen(1)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from remit_governance.hosts import Endpoint
 from remit_server.sandbox.network.doors import PORT, Doors
@@ -65,18 +66,25 @@ async def open_endpoint(doors: Doors, relay: int, shown: Sequence[ReadOnlyMount]
             (relay, inside),
             doors.begin,
         )
-        serving = asyncio.create_task(_serve(ours, doors))
-        try:
+        async with meanwhile(_serve(ours, doors)):
             yield endpoint
-        finally:
-            serving.cancel()
-            with contextlib.suppress(asyncio.CancelledError, OSError):
-                await serving
+
+
+@contextlib.asynccontextmanager
+async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Does `work` in a task of its own until the end, and ignores it if the work fails with OSError."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, OSError):
+            await task
 
 
 async def _serve(ours: socket.socket, doors: Doors) -> None:
     """Waits for the sockets from inside and serves on them until cancelled. Raises OSError if something else comes."""
-    await _wait_readable(ours)
+    await wait_readable(ours)
     _, descriptors, _, _ = socket.recv_fds(ours, 16, doors.most_sockets)
     if not descriptors:
         return  # the sandbox ended before its command began
@@ -84,14 +92,15 @@ async def _serve(ours: socket.socket, doors: Doors) -> None:
         await asyncio.get_running_loop().create_future()
 
 
-async def _wait_readable(ours: socket.socket) -> None:
+async def wait_readable(connection: socket.socket) -> None:
+    """Waits until something can be received, or the other end is closed."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
-    loop.add_reader(ours, ready.set)
+    loop.add_reader(connection, ready.set)
     try:
         await ready.wait()
     finally:
-        loop.remove_reader(ours)
+        loop.remove_reader(connection)
 
 
 def _python(shown: Sequence[ReadOnlyMount]) -> tuple[str, ...]:

@@ -222,8 +222,3 @@ def system_options(folders: Iterable[str], stand_ins: Mapping[str, str] = Mappin
         elif Path(folder).is_dir():
             options += ["--ro-bind", stand_ins.get(folder, folder), folder]
     return options
-
-
-def existing_folders(names: Iterable[str]) -> Iterator[str]:
-    """Yields the names that exist."""
-    return filter(os.path.exists, names)

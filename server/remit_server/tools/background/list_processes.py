@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from remit_governance.values import Effect
 from remit_server.tools.background.read_process import data_of
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Tool, ToolContext
+from remit_server.tools.targets import session_targets
 
 
 class ListProcessesArguments(Arguments):
     """Arguments of `list_processes`."""
-
-
-def _targets(arguments: ListProcessesArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    del arguments, ctx
-    return (Target("process.read"),)
 
 
 async def _prepare(arguments: ListProcessesArguments, ctx: ToolContext) -> Plan:
@@ -33,7 +29,7 @@ LIST_PROCESSES = Tool(
     summary="List processes.",
     effect=Effect.READ,
     arguments=ListProcessesArguments,
-    targets=_targets,
+    targets=session_targets("process.read"),
     prepare=_prepare,
     drop_rank=0,
 )

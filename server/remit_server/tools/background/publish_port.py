@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from remit_governance.values import Effect
-from remit_server.tools.spec import Arguments, Outcome, Plan, PublishPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Outcome, Plan, PublishPlan, Tool, ToolContext
+from remit_server.tools.targets import process_targets
 
 
 class PublishPortArguments(Arguments):
@@ -13,11 +14,6 @@ class PublishPortArguments(Arguments):
 
     process: str = Field(max_length=20, description="its id")
     port: int = Field(ge=1, le=65_535, description="a port that it listens on")
-
-
-def _targets(arguments: PublishPortArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    ctx.processes.find(arguments.process)
-    return (Target("process.publish"),)
 
 
 async def _prepare(arguments: PublishPortArguments, ctx: ToolContext) -> Plan:
@@ -35,7 +31,7 @@ PUBLISH_PORT = Tool(
     summary="Lead a port of this machine to a started process.",
     effect=Effect.EXECUTE,
     arguments=PublishPortArguments,
-    targets=_targets,
+    targets=process_targets("process.publish"),
     prepare=_prepare,
     person_only=True,
 )

@@ -8,7 +8,8 @@ from remit_governance.values import Effect
 from remit_server.tools.background.seen import Awaited, NewOutput, ProcessSeen
 from remit_server.tools.run.command_parts import without_colours
 from remit_server.tools.run.run_command import head_and_tail
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Tool, ToolContext
+from remit_server.tools.targets import process_targets
 
 MAX_SHOWN_CHARS = 16_000
 
@@ -19,11 +20,6 @@ class ReadProcessArguments(Arguments):
     process: str = Field(max_length=20)
     until: str = Field(default="", max_length=200)
     seconds: int = Field(default=5, ge=0, le=300)
-
-
-def _targets(arguments: ReadProcessArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    ctx.processes.find(arguments.process)
-    return (Target("process.read"),)
 
 
 async def _prepare(arguments: ReadProcessArguments, ctx: ToolContext) -> Plan:
@@ -59,7 +55,7 @@ READ_PROCESS = Tool(
     summary="Read what a process has printed since the last read.",
     effect=Effect.READ,
     arguments=ReadProcessArguments,
-    targets=_targets,
+    targets=process_targets("process.read"),
     prepare=_prepare,
     drop_rank=0,
 )

@@ -7,18 +7,14 @@ from pydantic import Field
 from remit_governance.values import Effect
 from remit_server.tools.background.read_process import data_of
 from remit_server.tools.background.seen import ProcessSeen
-from remit_server.tools.spec import Arguments, Outcome, Plan, StopPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Outcome, Plan, StopPlan, Tool, ToolContext
+from remit_server.tools.targets import process_targets
 
 
 class StopProcessArguments(Arguments):
     """Arguments of `stop_process`."""
 
     process: str = Field(max_length=20)
-
-
-def _targets(arguments: StopProcessArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    ctx.processes.find(arguments.process)
-    return (Target("process.end"),)
 
 
 async def _prepare(arguments: StopProcessArguments, ctx: ToolContext) -> Plan:
@@ -35,7 +31,7 @@ STOP_PROCESS = Tool(
     summary="End a process.",
     effect=Effect.EXECUTE,
     arguments=StopProcessArguments,
-    targets=_targets,
+    targets=process_targets("process.end"),
     prepare=_prepare,
     drop_rank=0,
 )

@@ -21,7 +21,8 @@ from remit_server.errors import ToolError
 from remit_server.tools.code.index.languages import FAMILIES, UnknownLanguages, language_of
 from remit_server.tools.code.index.tags import REMEMBERED, Definition, TagCache, Tags, source_of, tags_of
 from remit_server.tools.search.omissions import with_made
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Tool, ToolContext, always
+from remit_server.tools.targets import path_targets
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 from remit_server.workspace.trees.walk import Limits, walk
 
@@ -122,10 +123,6 @@ def _line_reader(ctx: ToolContext) -> Callable[[Ranked], str | None]:
     return line_of
 
 
-def _targets(arguments: RepoMapArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    return (Target("fs.read", ctx.resolve(arguments.path)),)
-
-
 async def _prepare(arguments: RepoMapArguments, ctx: ToolContext) -> Plan:
     base = ctx.resolve(arguments.path)
 
@@ -140,7 +137,7 @@ REPO_MAP = Tool(
     summary="Show what the project's code defines, the most used first.",
     effect=Effect.READ,
     arguments=RepoMapArguments,
-    targets=_targets,
+    targets=path_targets("fs.read"),
     prepare=_prepare,
     most_chars=40_000,
     sees_collected=always,

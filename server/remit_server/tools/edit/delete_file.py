@@ -8,17 +8,14 @@ from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.files.read_source import going_image, require_no_link
-from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Tool, ToolContext, WritePlan
+from remit_server.tools.targets import path_targets
 
 
 class DeleteFileArguments(Arguments):
     """Arguments of `delete_file`."""
 
     path: str = Field(max_length=4096, description="path of the file, relative to the workspace")
-
-
-def _targets(arguments: DeleteFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    return (Target("fs.write", ctx.resolve(arguments.path)),)
 
 
 async def _prepare(arguments: DeleteFileArguments, ctx: ToolContext) -> Plan:
@@ -44,7 +41,7 @@ DELETE_FILE = Tool(
     summary="Delete one file.",
     effect=Effect.WRITE,
     arguments=DeleteFileArguments,
-    targets=_targets,
+    targets=path_targets("fs.write"),
     prepare=_prepare,
     file_argument="path",
     most_chars=6_000,

@@ -20,7 +20,8 @@ from remit_server.tools.edit.occurrences import (
     spelled_there,
 )
 from remit_server.tools.files.read_source import read_source, was_read, with_one_mark
-from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Tool, ToolContext, WritePlan, always
+from remit_server.tools.targets import path_targets
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
 from remit_server.workspace.content.text import plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
@@ -52,13 +53,13 @@ def edit_content(
     """
     old, new = plain(arguments.old_text), plain(arguments.new_text)
     if old == new:
-        raise _refusal(
+        raise edit_refusal(
             path, ErrorCode.INVALID_ARGUMENTS, "old_text and new_text are the same", "say what should change"
         )
     if arguments.whole_word and len(old) > MAX_WORD_CHARS:
         # A long text that occurs at many places, almost as a whole word, could take hours to find.
         why = f"old_text is longer than {MAX_WORD_CHARS} characters, too long for an identifier"
-        raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
+        raise edit_refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "leave out whole_word")
     offsets = _find_old(path, content, old, arguments)
     if not offsets and arguments.loosely and (there := spelled_there(content, old)) is not None:
         meant = {"old_text": there, "new_text": quoted_as(there, old, new.lstrip(" \t")), "loosely": False}
@@ -66,14 +67,14 @@ def edit_content(
     if not offsets and len(new.strip()) >= _TELLING and find_each(content, new, whole_word=False, most=1):
         as_word = " as a whole word" if arguments.whole_word else ""
         why = f"old_text does not occur in it{as_word}, but new_text does: this edit may have been made already"
-        raise _refusal(path, ErrorCode.NO_MATCH, why, "read the file again, or answer")
+        raise edit_refusal(path, ErrorCode.NO_MATCH, why, "read the file again, or answer")
     if not offsets:
         miss = explain(redact(content), old, whole_word=arguments.whole_word)
-        raise _refusal(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)
+        raise edit_refusal(path, ErrorCode.NO_MATCH, f"old_text does not occur in it; {miss.why}", miss.fix)
     if len(offsets) > 1 and not arguments.replace_all:
         times = str(len(offsets)) if len(offsets) <= _LISTED else f"more than {_LISTED}"
         numbers = ", ".join(map(str, line_numbers(content, offsets[:_LISTED])))
-        raise _refusal(
+        raise edit_refusal(
             path,
             ErrorCode.NOT_UNIQUE,
             f"old_text occurs {times} times, on lines {numbers}{', …' if len(offsets) > _LISTED else ''}",
@@ -81,7 +82,9 @@ def edit_content(
         )
     # Check the size first, because a small file and a long new_text can make a huge text.
     if len(content) + len(offsets) * (len(new) - len(old)) > MAX_FILE_BYTES:
-        raise _refusal(path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
+        raise edit_refusal(
+            path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less"
+        )
     return replace_at(content, offsets, len(old), new), len(offsets)
 
 
@@ -104,7 +107,7 @@ def _find_old(path: WorkspacePath, content: str, old: str, arguments: EditFileAr
     if not here and (known := find_each(content, old, whole_word=whole_word, most=_LISTED)):
         elsewhere = ", ".join(map(str, line_numbers(content, known)))
         why = f"old_text does not start on line {line}; it starts on {elsewhere}"
-        raise _refusal(path, ErrorCode.NO_MATCH, why, "correct `line`, or read the file again")
+        raise edit_refusal(path, ErrorCode.NO_MATCH, why, "correct `line`, or read the file again")
     return here
 
 
@@ -118,14 +121,9 @@ def _line_start(content: str, line: int) -> int:
     return at
 
 
-def _refusal(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
+def edit_refusal(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
+    """Returns the error for an edit of this file that cannot be made."""
     return ToolError(f"cannot edit `{path.relative}`", why, fix, code=code)
-
-
-def _targets(arguments: EditFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    path = ctx.resolve(arguments.path)
-    # A message about a text that does not match quotes the file, so an edit is a read too.
-    return (Target("fs.read", path), Target("fs.write", path))
 
 
 async def _prepare(arguments: EditFileArguments, ctx: ToolContext) -> Plan:
@@ -154,7 +152,8 @@ EDIT_FILE = Tool(
     summary="Replace exact text in a file. Read the file first.",
     effect=Effect.WRITE,
     arguments=EditFileArguments,
-    targets=_targets,
+    # A message about a text that does not match quotes the file, so an edit is a read too.
+    targets=path_targets("fs.read", "fs.write"),
     prepare=_prepare,
     file_argument="path",
     most_chars=8_000,

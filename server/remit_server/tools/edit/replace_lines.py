@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
-from remit_server.errors import ToolError
+from remit_server.tools.edit.edit_file import edit_refusal
 from remit_server.tools.files.read_source import read_source, was_read, with_one_mark
-from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan, always
+from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Tool, ToolContext, WritePlan, always
+from remit_server.tools.targets import path_targets
 from remit_server.workspace.content.files import MAX_FILE_BYTES
 from remit_server.workspace.content.text import plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
@@ -42,27 +43,20 @@ def replace_lines(path: WorkspacePath, content: str, arguments: ReplaceLinesArgu
     first, last = arguments.first_line, arguments.last_line
     if last > len(held) or first > len(held) + 1:
         why = f"it has {len(held)} lines, so there is no line {max(first, last)}"
-        raise _refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "read the file again")
+        raise edit_refusal(path, ErrorCode.INVALID_ARGUMENTS, why, "read the file again")
     new = plain(arguments.new_text)
     put = new.removesuffix("\n").split("\n") if new else []
     made = [*held[: first - 1], *put, *held[last:]]
     after = "\n".join(made) + ("\n" if made and not ends_open else "")
     if after == content:
-        raise _refusal(
+        raise edit_refusal(
             path, ErrorCode.INVALID_ARGUMENTS, "the file already has exactly these lines", "say what should change"
         )
     if len(after) > MAX_FILE_BYTES:
-        raise _refusal(path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less")
+        raise edit_refusal(
+            path, ErrorCode.TOO_LARGE, f"it would become larger than {MAX_FILE_BYTES} bytes", "change less"
+        )
     return after
-
-
-def _refusal(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
-    return ToolError(f"cannot edit `{path.relative}`", why, fix, code=code)
-
-
-def _targets(arguments: ReplaceLinesArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    path = ctx.resolve(arguments.path)
-    return (Target("fs.read", path), Target("fs.write", path))
 
 
 async def _prepare(arguments: ReplaceLinesArguments, ctx: ToolContext) -> Plan:
@@ -71,7 +65,7 @@ async def _prepare(arguments: ReplaceLinesArguments, ctx: ToolContext) -> Plan:
     if not was_read(path, source.image, ctx):
         # If the file has changed since it was read, a number means another line.
         why = "it was not read, or has changed since"
-        raise _refusal(path, ErrorCode.STALE, why, "read it with read_file, and name the lines again")
+        raise edit_refusal(path, ErrorCode.STALE, why, "read it with read_file, and name the lines again")
     content = replace_lines(path, source.text.content, arguments)
     after = source.text.encode(with_one_mark(source.text, content))
     line = f"edited {path.relative}: {_told(arguments)}"
@@ -97,7 +91,7 @@ REPLACE_LINES = Tool(
     summary="Replace lines of a file by their numbers. Read the file first.",
     effect=Effect.WRITE,
     arguments=ReplaceLinesArguments,
-    targets=_targets,
+    targets=path_targets("fs.read", "fs.write"),
     prepare=_prepare,
     file_argument="path",
     sees_collected=always,

@@ -19,7 +19,8 @@ from remit_server.tools.search.omissions import (
     policy_name,
     that_may_be_told,
 )
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Tool, ToolContext, always
+from remit_server.tools.targets import path_targets
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
 from remit_server.workspace.trees.path_globs import Glob, parse_glob
 from remit_server.workspace.trees.walk import Limits
@@ -93,10 +94,6 @@ def _fitting(paths: list[str], room: int) -> list[str]:
     return paths[: len(list(fitting))]
 
 
-def _targets(arguments: ListFilesArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    return (Target("fs.list", ctx.resolve(arguments.path)),)
-
-
 async def _prepare(arguments: ListFilesArguments, ctx: ToolContext) -> Plan:
     base = ctx.resolve(arguments.path)
     glob = parse_glob(arguments.pattern)
@@ -112,7 +109,7 @@ LIST_FILES = Tool(
     summary="List files that match a glob, leaving out what .gitignore excludes.",
     effect=Effect.READ,
     arguments=ListFilesArguments,
-    targets=_targets,
+    targets=path_targets("fs.list"),
     prepare=_prepare,
     only_resolves=True,
     most_chars=MOST_CHARS,

@@ -10,8 +10,10 @@ from pydantic import Field
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.machine.descriptors import closing_fd
 from remit_server.tools.files.long_files import pieces_of
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Tool, ToolContext, always
+from remit_server.tools.targets import path_targets
 from remit_server.workspace.content.files import MAX_FILE_BYTES, FileImage, image_at, image_of_text
 from remit_server.workspace.content.open_files import digest_at
 from remit_server.workspace.content.text import Text
@@ -77,13 +79,10 @@ def _view(path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _Vi
     """Returns up to `limit` lines from line `offset`. Raises ToolError as `read_source` does."""
     if (document := ctx.documents.get(path.relative)) is not None:
         return _short(image_of_text(document.text), path, ctx, offset, limit)
-    fd = ctx.workspace.open_read(path)
-    try:
+    with closing_fd(ctx.workspace.open_read(path)) as fd:
         if os.fstat(fd).st_size <= MAX_FILE_BYTES:
             return _short(image_at(fd, path), path, ctx, offset, limit)
         return _long(fd, path, ctx, offset, limit)
-    finally:
-        os.close(fd)
 
 
 def _short(image: FileImage, path: WorkspacePath, ctx: ToolContext, offset: int, limit: int) -> _View:
@@ -134,10 +133,6 @@ def _fitting(lines: list[str], first: int, room: int) -> list[str]:
     return shown
 
 
-def _targets(arguments: ReadFileArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    return (Target("fs.read", ctx.resolve(arguments.path)),)
-
-
 async def _prepare(arguments: ReadFileArguments, ctx: ToolContext) -> Plan:
     path = ctx.resolve(arguments.path)
 
@@ -152,7 +147,7 @@ READ_FILE = Tool(
     summary="Read a text file, with line numbers. Use it before editing a file.",
     effect=Effect.READ,
     arguments=ReadFileArguments,
-    targets=_targets,
+    targets=path_targets("fs.read"),
     prepare=_prepare,
     file_argument="path",
     only_resolves=True,

@@ -22,7 +22,8 @@ from remit_server.tools.search.omissions import (
     policy_name,
     that_may_be_told,
 )
-from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Target, Tool, ToolContext, always
+from remit_server.tools.spec import Arguments, Outcome, Plan, ReadPlan, Tool, ToolContext, always
+from remit_server.tools.targets import path_targets
 from remit_server.workspace.trees.path_globs import parse_glob
 from remit_server.workspace.trees.walk import Limits
 
@@ -123,10 +124,6 @@ def _why_none(found: Search) -> list[str]:
     return why
 
 
-def _targets(arguments: SearchFilesArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    return (Target("fs.read", ctx.resolve(arguments.path)),)
-
-
 async def _prepare(arguments: SearchFilesArguments, ctx: ToolContext) -> Plan:
     query = Query(
         pattern=parse_pattern(arguments.pattern),
@@ -147,7 +144,7 @@ SEARCH_FILES = Tool(
     summary="Search text files for a regular expression, leaving out what .gitignore excludes.",
     effect=Effect.READ,
     arguments=SearchFilesArguments,
-    targets=_targets,
+    targets=path_targets("fs.read"),
     prepare=_prepare,
     only_resolves=True,
     most_chars=MOST_CHARS,

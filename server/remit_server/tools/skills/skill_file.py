@@ -21,6 +21,7 @@ from remit_governance.values import Intent
 from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
+from remit_server.machine.descriptors import closing_fd
 from remit_server.workspace.paths.kernel import open_exact
 
 SKILL_FILE = "SKILL.md"
@@ -112,11 +113,8 @@ def plain(text: str) -> str:
 def read_below(folder: Path, names: Sequence[str]) -> bytes:
     """Returns at most `MAX_BYTES` + 1 bytes of a regular file below a folder. Follows no link below the folder. Raises
     OSError."""
-    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing_fd(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as here:
         fd = open_exact(here, names, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    finally:
-        os.close(here)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise IsADirectoryError(f"{names[-1]} is not a regular file")

@@ -6,18 +6,14 @@ from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_governance.workflow.states import State
-from remit_server.tools.spec import Arguments, Follows, InWorkflow, Outcome, Plan, ReadPlan, Target, Tool, ToolContext
+from remit_server.tools.spec import Arguments, Follows, InWorkflow, Outcome, Plan, ReadPlan, Tool, ToolContext
+from remit_server.tools.targets import session_targets
 
 
 class PlanCompleteArguments(Arguments):
     """Arguments of `plan_complete`."""
 
     plan: str = Field(min_length=1, max_length=4_000, description="what will be done, in a few steps")
-
-
-def _targets(arguments: PlanCompleteArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    del arguments, ctx
-    return (Target("workflow.plan"),)
 
 
 async def _prepare(arguments: PlanCompleteArguments, ctx: ToolContext) -> Plan:
@@ -34,7 +30,7 @@ PLAN_COMPLETE = Tool(
     summary="Say that the plan is complete, with what you will do. In strict mode this opens the writing of tests.",
     effect=Effect.CONTROL,
     arguments=PlanCompleteArguments,
-    targets=_targets,
+    targets=session_targets("workflow.plan"),
     prepare=_prepare,
     only_resolves=True,
     workflow=InWorkflow(Follows.PLAN, frozenset({State.PLANNING}), strict_only=True, gives_up=True),

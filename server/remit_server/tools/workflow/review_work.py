@@ -20,10 +20,10 @@ from remit_server.tools.spec import (
     Plan,
     ReadPlan,
     Reviewed,
-    Target,
     Tool,
     ToolContext,
 )
+from remit_server.tools.targets import session_targets
 
 MOST_NAMED = 10
 
@@ -32,11 +32,6 @@ class ReviewWorkArguments(Arguments):
     """Arguments of `review_work`."""
 
     answer: Literal["approve", "reject", "tests"]
-
-
-def _targets(arguments: ReviewWorkArguments, ctx: ToolContext) -> tuple[Target, ...]:
-    del arguments, ctx
-    return (Target("workflow.review"),)
 
 
 async def _prepare(arguments: ReviewWorkArguments, ctx: ToolContext) -> Plan:
@@ -70,7 +65,7 @@ REVIEW_WORK = Tool(
     summary="Approve work under review, so that it may be committed, send it back, or ask for tests first.",
     effect=Effect.CONTROL,
     arguments=ReviewWorkArguments,
-    targets=_targets,
+    targets=session_targets("workflow.review"),
     prepare=_prepare,
     only_resolves=True,
     person_only=True,

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.machine.descriptors import closing_fd, write_all
 from remit_server.workspace.content.open_files import bytes_at, digest_at
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
 
@@ -80,11 +81,8 @@ def image_of_text(text: str) -> FileImage:
 
 def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
     """Reads the file at `path`. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
-    fd = workspace.open_read(path)
-    try:
+    with closing_fd(workspace.open_read(path)) as fd:
         return image_at(fd, path, max_bytes)
-    finally:
-        os.close(fd)
 
 
 def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:
@@ -97,11 +95,8 @@ def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> F
 
 def read_bytes(workspace: Workspace, path: WorkspacePath, max_bytes: int) -> bytes:
     """Reads the bytes of the file at `path`, without a digest. Raises ToolError as `read_image` does."""
-    fd = workspace.open_read(path)
-    try:
+    with closing_fd(workspace.open_read(path)) as fd:
         found = bytes_at(fd, max_bytes, os.fstat(fd).st_size)
-    finally:
-        os.close(fd)
     if found is None:
         raise _too_large(path, max_bytes)
     return found
@@ -173,8 +168,7 @@ def _write(
 ) -> FileImage:
     # A new file gets the umask's mode; an existing one's mode is set before the rename.
     born = 0o600 if before else 0o777 if executable else 0o666
-    folder = workspace.open_folder(path.parent) if before else workspace.make_folder(path.parent)
-    try:
+    with closing_fd(workspace.open_folder(path.parent) if before else workspace.make_folder(path.parent)) as folder:
         with _temporary(folder, born) as (name, fd):
             _fill(fd, after, None if before is None else _mode(before.mode, executable))
             mode = stat.S_IMODE(os.fstat(fd).st_mode)
@@ -183,8 +177,6 @@ def _write(
             else:
                 _replace(folder, name, path, before)
         sync_folder(folder)
-    finally:
-        os.close(folder)
     return FileImage(after, digest_of(after), mode)
 
 
@@ -212,12 +204,8 @@ def missing_folders(path: WorkspacePath) -> tuple[WorkspacePath, ...]:
 def remove_empty(workspace: Workspace, folders: tuple[WorkspacePath, ...]) -> None:
     """Removes folders made for a file that was then not written, unless they hold something else."""
     for path in folders:
-        with contextlib.suppress(OSError, ToolError):
-            above = workspace.open_folder(path.parent)
-            try:
-                os.rmdir(path.names[-1], dir_fd=above)
-            finally:
-                os.close(above)
+        with contextlib.suppress(OSError, ToolError), closing_fd(workspace.open_folder(path.parent)) as above:
+            os.rmdir(path.names[-1], dir_fd=above)
 
 
 @contextlib.contextmanager
@@ -257,9 +245,7 @@ def _lock_temporary(fd: int) -> bool:
 
 
 def _fill(fd: int, data: bytes, mode: int | None) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    write_all(fd, data)
     if mode is not None:
         # Drop the set-user-id bits, as the kernel does when a program writes to such a file.
         os.fchmod(fd, mode & 0o777)
@@ -304,28 +290,20 @@ def must_hold(folder: int, path: WorkspacePath, before: FileImage) -> os.stat_re
         fd = os.open(path.names[-1], flags, dir_fd=folder)
     except FileNotFoundError as error:
         raise stale_file(path, "it has been removed") from error
-    try:
+    with closing_fd(fd):
         status = os.fstat(fd)
         now = digest_at(fd, before.size) if stat.S_ISREG(status.st_mode) else None
-    finally:
-        os.close(fd)
     if now != before.digest:
         raise stale_file(path, "its contents have changed")
     return status
 
 
 def _remove_stale(workspace: Workspace, path: WorkspacePath) -> None:
-    fd = workspace.open_read(path)
-    try:
+    with closing_fd(workspace.open_read(path)) as fd:
         # Hold the lock until the file is removed. If the lock is refused, the writer is alive.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder = workspace.open_folder(path.parent)
-        try:
+        with closing_fd(workspace.open_folder(path.parent)) as folder:
             os.unlink(path.names[-1], dir_fd=folder)
-        finally:
-            os.close(folder)
-    finally:
-        os.close(fd)
 
 
 def _write_error(path: WorkspacePath, code: ErrorCode, why: str, fix: str) -> ToolError:
@@ -381,8 +359,7 @@ def image_by_digest(workspace: Workspace, path: WorkspacePath) -> FileImage:
 
     Raises ToolError as `read_image` does, `too_large` only past MAX_KNOWN_BYTES, `stale` if it grows meanwhile.
     """
-    fd = workspace.open_read(path)
-    try:
+    with closing_fd(workspace.open_read(path)) as fd:
         status = os.fstat(fd)
         if status.st_size <= MAX_FILE_BYTES:
             return image_at(fd, path)
@@ -394,8 +371,6 @@ def image_by_digest(workspace: Workspace, path: WorkspacePath) -> FileImage:
                 code=ErrorCode.TOO_LARGE,
             )
         digest = digest_at(fd, status.st_size)
-    finally:
-        os.close(fd)
     if digest is None:
         raise stale_file(path, "it has grown")
     return FileImage(b"", digest, stat.S_IMODE(status.st_mode), status.st_nlink, left_out=status.st_size)

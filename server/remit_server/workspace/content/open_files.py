@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
+from remit_server.machine.descriptors import closing_fd
 
 _CHUNK = 1 << 20
 _LEAST = 1 << 12
@@ -28,16 +29,13 @@ def read_in_folder(folder: int, path: str, max_bytes: int) -> bytes | None:
 
     Raises OSError, also for a link, and EFBIG if it is too large.
     """
-    fd = os.open(path.rpartition("/")[2], _FLAGS, dir_fd=folder)
-    try:
+    with closing_fd(os.open(path.rpartition("/")[2], _FLAGS, dir_fd=folder)) as fd:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             return None
         if (data := bytes_at(fd, max_bytes, status.st_size)) is None:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         return data
-    finally:
-        os.close(fd)
 
 
 def bytes_at(fd: int, max_bytes: int, size: int) -> bytes | None:

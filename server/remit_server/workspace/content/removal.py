@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Generator
 
+from remit_server.machine.descriptors import closing_fd
 from remit_server.workspace.content.files import (
     FileImage,
     explain_error,
@@ -35,12 +36,8 @@ def move_file(workspace: Workspace, source: WorkspacePath, before: FileImage, ta
     with contextlib.ExitStack() as undo, _folder(workspace, source) as here:
         undo.callback(remove_empty, workspace, missing_folders(target))
         must_hold(here, source, before)
-        with _translate_errors(target):
-            there = workspace.make_folder(target.parent)
-            try:
-                _rename(here, source, there, target)
-            finally:
-                os.close(there)
+        with _translate_errors(target), closing_fd(workspace.make_folder(target.parent)) as there:
+            _rename(here, source, there, target)
         undo.pop_all()
 
 
@@ -71,12 +68,8 @@ def _rename(here: int, source: WorkspacePath, there: int, target: WorkspacePath)
 
 @contextlib.contextmanager
 def _folder(workspace: Workspace, path: WorkspacePath) -> Generator[int]:
-    folder = workspace.open_folder(path.parent)
-    try:
-        with _translate_errors(path):
-            yield folder
-    finally:
-        os.close(folder)
+    with closing_fd(workspace.open_folder(path.parent)) as folder, _translate_errors(path):
+        yield folder
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from typing import Self
 from remit_governance.policy.matching.paths import fold
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
+from remit_server.machine.descriptors import closing_fd
 from remit_server.workspace.paths.kernel import BENEATH_FOLLOWING, Located, locate, open_exact, openat2, parts_below
 
 MAX_PATH_BYTES = 4096
@@ -132,12 +133,9 @@ class Workspace:
         """
         found = _open_error(path, error)
         with contextlib.suppress(OSError):
-            folder = open_exact(self._fd, path.parent.names, os.O_RDONLY | os.O_DIRECTORY)
-            try:
+            with closing_fd(open_exact(self._fd, path.parent.names, os.O_RDONLY | os.O_DIRECTORY)) as folder:
                 looks = fold(path.names[-1])
                 alike = sorted(name for name in os.listdir(folder) if fold(name) == looks)  # noqa: PTH208
-            finally:
-                os.close(folder)
             if alike:
                 spelled = ", ".join(json.dumps(name) for name in alike[:_MOST_ALIKE])
                 why = f"there is no file of exactly this name, but one that looks like it: {spelled}"

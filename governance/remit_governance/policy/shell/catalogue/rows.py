@@ -7,7 +7,7 @@ project, which can only raise the effect that a program is known to have (CMD-10
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -225,10 +225,6 @@ class OwnRows:
     project: Rows = field(default_factory=dict[str, Program])
     texts: tuple[tuple[bool, str], ...] = ()
     files: tuple[str, ...] = ()
-
-    def without_project(self) -> OwnRows:
-        """Returns the rows of the person without the rows of the project."""
-        return replace(self, project={})
 
 
 NO_ROWS = OwnRows()

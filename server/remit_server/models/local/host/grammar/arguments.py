@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from remit_server.models.dialects.read import can_be_text
 from remit_server.models.dialects.table import Dialect, JsonObject, PythonKeywords, QuotedKeys, Tagged
-from remit_server.models.local.host.grammar.json_schema import Schema
+from remit_server.models.local.host.grammar.json_schema import Schema, values_of
 
 Piece = int | str
 """A part of a text: a single token, or characters."""
@@ -143,7 +143,7 @@ class ArgumentRules:
 
     def _tagged(self, rule: str, schema: Schema, encoding: Tagged) -> str:
         closing = self.spelling.literal(encoding.close_value)
-        if (options := _options(schema)) is not None:
+        if (options := values_of(schema)) is not None:
             spelled = [_word(option, encoding) for option in options]
             fitting = [each for each in spelled if encoding.close_value.strip() not in each]
             return f"({' | '.join(map(json.dumps, fitting))}) {closing}"
@@ -165,14 +165,14 @@ class ArgumentRules:
         return rule
 
     def _keyword(self, rule: str, key: str, schema: Schema) -> str:
-        if (options := _options(schema)) is not None:
+        if (options := values_of(schema)) is not None:
             return f"({' | '.join(json.dumps(f'{key}={_python_word(option)}') for option in options)})"
         if schema.get("type") == "boolean":
             return f"({json.dumps(f'{key}=True')} | {json.dumps(f'{key}=False')})"
         return f"{json.dumps(f'{key}=')} {self._add(rule, self._json(schema, JsonObject()))}"
 
     def _quoted(self, rule: str, schema: Schema, quote: str) -> str:
-        if (options := _options(schema)) is not None:
+        if (options := values_of(schema)) is not None:
             spelled = [f"{quote}{o}{quote}" if isinstance(o, str) else json.dumps(o) for o in options]
             return f"({' | '.join(self.spelling.literal(each) for each in spelled)})"
         if can_be_text(schema):
@@ -198,13 +198,6 @@ def _properties(schema: Schema) -> list[tuple[str, Schema, bool]]:
     properties = cast("Mapping[str, Schema]", schema.get("properties") or {})
     required = cast("list[str]", schema.get("required") or [])
     return [(key, value, key in required) for key, value in properties.items()]
-
-
-def _options(schema: Schema) -> list[JsonValue] | None:
-    if "const" in schema:
-        return [schema["const"]]
-    options = schema.get("enum")
-    return options if isinstance(options, list) else None
 
 
 def _word(value: JsonValue, encoding: Tagged) -> str:

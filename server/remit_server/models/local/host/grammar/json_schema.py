@@ -170,7 +170,7 @@ def _is_exclusive(left: Schema, right: Schema) -> bool:
     shared = _kinds(left) & _kinds(right)
     if not shared:
         return True
-    values = (_values(left), _values(right))
+    values = (values_of(left), values_of(right))
     if values[0] is not None and values[1] is not None:
         return not any(value in values[1] for value in values[0])
     if shared - {"object"}:
@@ -207,7 +207,8 @@ def _required_names(schema: Schema) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _values(schema: Schema) -> list[JsonValue] | None:
+def values_of(schema: Schema) -> list[JsonValue] | None:
+    """Returns the only values that a schema allows, or None if it lists none."""
     if "const" in schema:
         return [schema["const"]]
     listed = schema.get("enum")
@@ -215,7 +216,7 @@ def _values(schema: Schema) -> list[JsonValue] | None:
 
 
 def _kinds(schema: Schema) -> frozenset[str]:
-    values = _values(schema)
+    values = values_of(schema)
     if values is not None:
         return frozenset(_kind(value) for value in values)
     kinds = kinds_of(schema)
