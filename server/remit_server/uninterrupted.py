@@ -1,10 +1,10 @@
-"""Work that a cancellation must not leave half done."""
+"""Work that a cancellation must not leave half done, and work that lasts as long as a block."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,6 +23,18 @@ async def finish_uninterrupted(work: Coroutine[Any, Any, T]) -> T:
         return task.result()
     # The cancellation says how the call ended; what went wrong in the work is its cause.
     raise cancelled from None if task.cancelled() else task.exception()
+
+
+@asynccontextmanager
+async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Does `work` in a task of its own until the end, and ignores it if the work fails with OSError."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, OSError):
+            await task
 
 
 @asynccontextmanager

@@ -29,24 +29,19 @@ _PROGRAMS: dict[RuntimeName, str] = {
 }
 
 
-def choose_sandbox(
-    workspace: Path | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> Sandbox:
+def choose_sandbox(workspace: Path | None = None, environment: Mapping[str, str] | None = None) -> Sandbox:
     """Returns the adapter that `REMIT_SANDBOX` names in the person's own environment, else the first that isolates.
 
     Whether it works here is found out later, by its `isolation()`. The programs that build the sandbox are never taken
     from `workspace`.
     """
     chosen = (os.environ if environment is None else environment).get(CHOICE, "")
-    if chosen and chosen not in RUNTIMES:
-        return NoSandbox(
-            f"{CHOICE} is `{chosen}`, which is not the name of a sandbox",
-            f"set it to one of {', '.join(RUNTIMES)}, or unset it",
-        )
-    named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
-    if named is not None:
-        return sandbox_named(named, workspace)
+    if chosen:
+        named: RuntimeName | None = next((name for name in RUNTIMES if name == chosen), None)
+        if named is not None:
+            return sandbox_named(named, workspace)
+        why = f"{CHOICE} is `{chosen}`, which is not the name of a sandbox"
+        return NoSandbox(why, f"set it to one of {', '.join(RUNTIMES)}, or unset it")
     taken = [sandbox_named(name, workspace) for name in candidates(sys.platform, _is_there(workspace))]
     less = sandbox_named("landlock-alone", workspace) if sys.platform == "linux" else None
     return Fallback(taken, sandbox_advice(this_machine()), less)

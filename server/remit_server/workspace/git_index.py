@@ -67,12 +67,6 @@ class IndexEntry(NamedTuple):
         """The side of a conflict, from 1; 0 if there is no conflict."""
         return (self.flags & _STAGE) >> 12
 
-    @property
-    def mtime_ns(self) -> int:
-        """When its contents changed."""
-        _, _, seconds, nanoseconds = _TIMES.unpack(self.times)
-        return int(seconds) * _SECOND + int(nanoseconds)
-
 
 def entry_of(status: os.stat_result, sha: str, mode: int) -> IndexEntry:
     """Returns the entry of a file whose contents have that id."""

@@ -116,11 +116,3 @@ def test_AGT_09_the_results_of_the_step_that_is_worked_on_are_not_cut_while_ther
     conversation.condensed = condense(conversation, "", Room(prefix, recent, newest))
     if count_chars(step) <= newest:
         assert list(conversation.sent[-2:]) == step
-
-
-def test_AGT_09_rewinding_sends_everything_again() -> None:
-    conversation = Conversation([SystemMessage("s"), *(UserMessage(str(n) * 900) for n in range(9))])
-    conversation.condensed = condense(conversation, "", Room(400, 1_000))
-    assert len(conversation.sent) < 9
-    conversation.rewind()
-    assert conversation.sent == tuple(conversation.messages)

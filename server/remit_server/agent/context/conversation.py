@@ -71,7 +71,3 @@ class Conversation:
         if self.condensed is None:
             return sum(self._chars)
         return count_chars(self.condensed.prefix) + sum(self._chars[self.condensed.upto :])
-
-    def rewind(self) -> None:
-        """Sends all messages again."""
-        self.condensed = None

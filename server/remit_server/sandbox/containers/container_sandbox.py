@@ -60,7 +60,7 @@ from remit_server.sandbox.visible.environment import (
     mounts_named_by,
     visible_outside,
 )
-from remit_server.uninterrupted import finish_uninterrupted
+from remit_server.uninterrupted import finish_uninterrupted, meanwhile
 
 _ACT_S = 30.0
 _AGAIN_S = (0.3, 1.0, 0.0)
@@ -299,17 +299,14 @@ class Containers:
         """Returns which lines of `WENT` a command printed; unless it was all, also the reason with advice."""
         argv = (self._python(), "-I", "-S", "-B", "-c", TRIAL_OF_WAYS)
         loopback = Loopback()
-        coming = asyncio.create_task(come_in(loopback))
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _require_readable(Path(folder))
             trial = CommandSpec(argv, here, here, command_environment({}), TRIAL_S, network=("example.org",))
             try:
-                ended = await self._connected(replace(trial, loopback=loopback, channel=ChannelTrial()), place)
+                async with meanwhile(come_in(loopback)):
+                    ended = await self._connected(replace(trial, loopback=loopback, channel=ChannelTrial()), place)
             except (OSError, RuntimeError) as error:
                 return (), f"{error}; install bubblewrap"
-            finally:
-                coming.cancel()
-                await asyncio.wait([coming])
         said = ended.stdout.value().splitlines()
         if said == [*WENT]:
             return said, ""

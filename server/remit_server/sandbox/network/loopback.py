@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from remit_server.machine.peers import connections, has_ended
+from remit_server.uninterrupted import meanwhile
 
 MOST_SOCKETS = 32
 """Connections at the same time; further ones wait."""
@@ -77,13 +78,8 @@ class Loopback:
     ) -> AsyncGenerator[None]:
         """Hands each connection that `listener` accepts, and `admits` lets in, to what listens on `port` inside."""
         listener.setblocking(False)
-        accepting = asyncio.create_task(self._accept(listener, port, admits))
-        try:
+        async with meanwhile(self._accept(listener, port, admits)):
             yield
-        finally:
-            accepting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await accepting
 
     async def _accept(self, listener: socket.socket, port: int, admits: Callable[[socket.socket], bool]) -> None:
         async with asyncio.TaskGroup() as group:

@@ -25,8 +25,9 @@ from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_filter
 from remit_server.sandbox.channel import ChannelEnd
 from remit_server.sandbox.landlock import kernel
 from remit_server.sandbox.network.doors import Doors
-from remit_server.sandbox.network.proxy_socket import meanwhile, relay_text, wait_readable
+from remit_server.sandbox.network.proxy_socket import relay_text, wait_readable
 from remit_server.sandbox.server_identity import prefix_of
+from remit_server.uninterrupted import meanwhile
 
 PLACE = Path("/run/remit")
 """Where the folder is mounted inside."""

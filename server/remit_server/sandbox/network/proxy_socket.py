@@ -6,17 +6,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from remit_governance.hosts import Endpoint
 from remit_server.sandbox.network.doors import PORT, Doors
 from remit_server.sandbox.policy_profile import package_covers, runtime_beside, runtime_folders
 from remit_server.sandbox.visible.environment import SYSTEM_FOLDERS
 from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of
+from remit_server.uninterrupted import meanwhile
 
 _PROGRAM = "/run/remit/relay.py"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -68,18 +68,6 @@ async def open_endpoint(doors: Doors, relay: int, shown: Sequence[ReadOnlyMount]
         )
         async with meanwhile(_serve(ours, doors)):
             yield endpoint
-
-
-@contextlib.asynccontextmanager
-async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """Does `work` in a task of its own until the end, and ignores it if the work fails with OSError."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, OSError):
-            await task
 
 
 async def _serve(ours: socket.socket, doors: Doors) -> None:
