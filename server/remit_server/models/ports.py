@@ -10,7 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.contract import Ability
+from remit_server.contract import Ability, ModelStats
 from remit_server.models.profile import Profile
 
 Priority = Literal["turn", "background", "cursor"]
@@ -225,28 +225,6 @@ class Finished:
 ModelEvent = TextDelta | ThinkingDelta | PromptRead | CallProposed | Finished
 
 
-@dataclass(frozen=True, slots=True)
-class EngineStats:
-    """A local model process's state now, and sums since it started.
-
-    `sessions` have a prompt cache that waits for their next step; all caches together take `cache_bytes`. `hits` counts
-    the generations that found part of their prompt in a cache, `shared` those of them that found it in another
-    session's. `cached_tokens` are the prompt tokens that were found in caches, `read_tokens` the others.
-    """
-
-    sessions: int
-    cache_bytes: int
-    waiting: int
-    running: int
-    generations: int
-    hits: int
-    shared: int
-    cached_tokens: int
-    read_tokens: int
-    generated_tokens: int
-    tokens_per_s: float
-
-
 @runtime_checkable
 class LocalEngine(Protocol):
     """The further reports of a provider with a model process of its own."""
@@ -256,7 +234,7 @@ class LocalEngine(Protocol):
         """The share of the model that is in memory, from 0 to 1, while it is loading; None otherwise."""
         ...
 
-    async def stats(self) -> EngineStats | None:
+    async def stats(self) -> ModelStats | None:
         """Returns the process's statistics, or None if there is no process."""
         ...
 

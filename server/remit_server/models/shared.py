@@ -8,15 +8,8 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
-from remit_server.models.ports import (
-    EngineStats,
-    GenerateRequest,
-    LocalEngine,
-    ModelEvent,
-    ModelProvider,
-    ModelState,
-    Traits,
-)
+from remit_server.contract import ModelStats
+from remit_server.models.ports import GenerateRequest, LocalEngine, ModelEvent, ModelProvider, ModelState, Traits
 from remit_server.models.profile import Profile
 
 
@@ -78,7 +71,7 @@ class _Borrowed(ModelProvider):
         """The lent model's share in memory, if it has one."""
         return self._model.loaded_share if isinstance(self._model, LocalEngine) else None
 
-    async def stats(self) -> EngineStats | None:
+    async def stats(self) -> ModelStats | None:
         """Returns the lent model's statistics, if it has any."""
         return await self._model.stats() if isinstance(self._model, LocalEngine) else None
 

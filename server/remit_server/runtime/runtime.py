@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from remit_governance.intents import Matrix
@@ -46,11 +46,7 @@ from remit_server.runtime.policy.live_policy import LivePolicy
 from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns.open_sessions import OpenSessions
-from remit_server.runtime.turns.outcome import (
-    another_workspace,
-    reused_id_error,
-    wrong_workspace,
-)
+from remit_server.runtime.turns.outcome import refuse_other_workspace, reused_id_error
 from remit_server.runtime.turns.taken_up import TakenUp
 from remit_server.runtime.turns.turn_runner import TurnRunner
 from remit_server.sessions.folder import SessionFolder
@@ -117,8 +113,7 @@ class Runtime:
             known, taken_up = None, replace(taken_up, here=False)
         if known is not None and known.request != request:
             raise reused_id_error(request)
-        if (folder := another_workspace(request, self._settings.workspace)) is not None:
-            raise wrong_workspace(folder, self._settings.workspace)
+        refuse_other_workspace(request, self._settings.workspace)
         if self._closed:
             raise RemitError("no turn was started", "the server is shutting down", "start it again")
         if known is None:
@@ -240,8 +235,7 @@ class Runtime:
     async def model_stats(self) -> ModelStats | None:
         """Returns the figures of the local model's process, or None if there is none."""
         provider = self._runner.agent.provider
-        stats = await provider.stats() if isinstance(provider, LocalEngine) else None
-        return None if stats is None else ModelStats(**asdict(stats))
+        return await provider.stats() if isinstance(provider, LocalEngine) else None
 
     async def reload(self) -> tuple[Notice, ...]:
         """Put policy, configuration and the person's own tools in force as they are now, unless they cannot be used."""

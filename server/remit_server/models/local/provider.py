@@ -15,6 +15,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from remit_server.contract import ModelStats
 from remit_server.errors import ModelUnavailable
 from remit_server.models.local import wire
 from remit_server.models.local.conversion import event_of, profile_of, read_answer, step_to_wire, to_load
@@ -22,15 +23,7 @@ from remit_server.models.local.hub.cache import HubName, find_snapshot
 from remit_server.models.local.hub.model_files import describe
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
-from remit_server.models.ports import (
-    EngineStats,
-    Finished,
-    GenerateRequest,
-    ModelEvent,
-    ModelProvider,
-    ModelState,
-    Traits,
-)
+from remit_server.models.ports import Finished, GenerateRequest, ModelEvent, ModelProvider, ModelState, Traits
 from remit_server.models.profile import LARGE, Profile
 from remit_server.models.sameness import Sameness, end_where_alike
 
@@ -102,7 +95,7 @@ class MlxProvider(ModelProvider):
         loading = self._spawned.loading
         return loading.done / loading.total if loading is not None and loading.total else 0.0
 
-    async def stats(self) -> EngineStats | None:
+    async def stats(self) -> ModelStats | None:
         """Returns the process's statistics, or None if no process could answer."""
         host = _host_of(self._start) if self._start is not None and self._start.done() else None
         if host is None or not host.alive:
@@ -111,7 +104,7 @@ class MlxProvider(ModelProvider):
             answer = await host.stats()
         except ModelUnavailable:
             return None
-        return EngineStats(**answer.model_dump(exclude={"kind"}))
+        return ModelStats(**answer.model_dump(exclude={"kind"}))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Streams one generation, as `ModelProvider.generate` says."""
@@ -297,7 +290,7 @@ class PulledProvider(ModelProvider):
         """The share of the model that is in memory, as in `LocalEngine`."""
         return None if self._model is None else self._model.loaded_share
 
-    async def stats(self) -> EngineStats | None:
+    async def stats(self) -> ModelStats | None:
         """Returns the process's statistics, as in `LocalEngine`."""
         return None if self._model is None else await self._model.stats()
 

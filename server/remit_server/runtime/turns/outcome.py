@@ -54,17 +54,12 @@ def reused_id_error(request: RunRequest) -> RemitError:
     )
 
 
-def another_workspace(request: RunRequest, workspace: Path) -> str | None:
-    """Returns the folder that the request's context names as its workspace, or None if it is this workspace or none."""
+def refuse_other_workspace(request: RunRequest, workspace: Path) -> None:
+    """Raises RemitError if the request's context names another folder than this as its workspace."""
     folder = request.context.workspace_folder if request.context else None
     if folder is None or ("\0" not in folder and os.path.realpath(folder) == os.path.realpath(workspace)):
-        return None
-    return folder
-
-
-def wrong_workspace(folder: str, workspace: Path) -> RemitError:
-    """Returns the refusal of a request that was meant for another folder."""
-    return RemitError(
+        return
+    raise RemitError(
         "the turn was not run",
         f"it is for the workspace `{folder}`, and this server works in `{workspace}`",
         "open that folder by itself, or leave `context.workspace_folder` out",

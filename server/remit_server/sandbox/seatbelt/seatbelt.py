@@ -60,18 +60,15 @@ class Seatbelt:
             raise no_sandbox(_no_isolation(f"sandbox-exec cannot start: {error}")) from error
 
     async def _try(self) -> _Found:
-        return _Found(await self._try_one())
-
-    async def _try_one(self) -> Isolation:
         if shutil.which(_PROGRAM) is None:
-            return _no_isolation("there is no program `sandbox-exec`, which only macOS has")
+            return _Found(_no_isolation("there is no program `sandbox-exec`, which only macOS has"))
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _real_path(folder)
             trial = CommandSpec(("/usr/bin/true",), here, here, command_environment({}), _TRIAL_S)
             ended = await self._contained(trial)
         if ended.exit_code != 0:
-            return _no_isolation(last_line(ended.stderr.value()) or "sandbox-exec did not run a command")
-        return Isolation("seatbelt", available=True, lacks=("memory", "itself"))
+            return _Found(_no_isolation(last_line(ended.stderr.value()) or "sandbox-exec did not run a command"))
+        return _Found(Isolation("seatbelt", available=True, lacks=("memory", "itself")))
 
     async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
         template = TEMPLATES[spec.template]

@@ -8,10 +8,12 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -131,11 +133,10 @@ def _json(file: Path) -> dict[str, Any]:
 
 
 def _bytes_by_type(headers: list[dict[str, Any]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for header in headers:
-        for entry in header.values():
-            begin, end = _place(entry)
-            found[str(entry.get("dtype"))] = found.get(str(entry.get("dtype")), 0) + end - begin
+    found = Counter[str]()
+    for entry in chain.from_iterable(header.values() for header in headers):
+        begin, end = _place(entry)
+        found[str(entry.get("dtype"))] += end - begin
     return found
 
 

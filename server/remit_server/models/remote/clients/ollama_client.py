@@ -66,17 +66,12 @@ class OllamaClient:
         known = weights if isinstance(weights, int) else None
         return Served("ollama", self._window, parameters=known, fills=fills)
 
-    async def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
+    def stream(self, ask: Ask) -> AsyncGenerator[Piece]:
         """Ask, and stream the answer."""
-        answer = self._answer(self._lines("/api/chat", self._request(ask)), self._pieces)
-        try:
-            async with aclosing(answer):
-                async for piece in answer:
-                    yield piece
-        except self._ollama.ResponseError as error:
-            raise self._status(error, ask.model) from error
+        lines = self._lines("/api/chat", self._request(ask))
+        return self._answer(lines, self._pieces, lambda error: self._status(error, ask.model))
 
-    async def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
+    def fill(self, ask: GapAsk) -> AsyncGenerator[Piece]:
         """Ask for the text of a gap; the model's own template places the two texts."""
         wanted = {"temperature": ask.temperature, "num_ctx": self._window, "num_predict": ask.max_tokens}
         request = {
@@ -87,14 +82,12 @@ class OllamaClient:
             "keep_alive": KEEP_ALIVE,
             "options": {name: value for name, value in wanted.items() if value is not None},
         }
-        answer = self._answer(self._lines("/api/generate", request), self._gap_pieces)
-        try:
-            async with aclosing(answer):
-                async for piece in answer:
-                    yield piece
-        except self._ollama.ResponseError as error:
+
+        def refused(error: Any) -> Exception:
             cannot = self._service.cannot_fill(error.status_code, self._service.words(str(error.error)))
-            raise cannot or self._status(error, ask.model) from error
+            return cannot or self._status(error, ask.model)
+
+        return self._answer(self._lines("/api/generate", request), self._gap_pieces, refused)
 
     async def _lines(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any]]:
         """Yields the lines of an answer as JSON objects; not all that servers send fits the library's types (MOD-19).
@@ -112,12 +105,10 @@ class OllamaClient:
                 yield chunk
 
     async def _answer(
-        self, chunks: AsyncGenerator[Any], read: Callable[[Any], Iterator[Piece]]
+        self, chunks: AsyncGenerator[Any], read: Callable[[Any], Iterator[Piece]], refused: Callable[[Any], Exception]
     ) -> AsyncGenerator[Piece]:
-        """Yields the pieces, and the end last, even if the server sent pieces after it.
-
-        Raises the library's `ResponseError` if the server answers with an error.
-        """
+        """Yields the pieces, and the end last, even if the server sent pieces after it. Raises what `refused` makes of
+        an error that the server answers with."""
         ended: Ended | None = None
         try:
             async with aclosing(chunks):
@@ -127,6 +118,8 @@ class OllamaClient:
                             ended = piece
                         else:
                             yield piece
+        except self._ollama.ResponseError as error:
+            raise refused(error) from error
         except (ConnectionError, self._lost) as error:
             raise not_reached(error) from error
         if ended is None:

@@ -24,10 +24,6 @@ _BUILT_IN: Mapping[str, Mapping[str, Value]] = {"binary": {"diff": False, "merge
 _ESCAPED = re.compile(rb"\\(.)")
 
 
-def _builtin_macros() -> dict[str, Mapping[str, Value]]:
-    return dict(_BUILT_IN)
-
-
 @dataclass(slots=True)
 class Attributes:
     """All attribute files of a repository. `in_folder` returns the text of a folder's own file. `outer` are lines that
@@ -38,7 +34,7 @@ class Attributes:
     outer: bytes = b""
     inner: bytes = b""
     prefix: str = ""
-    _macros: dict[str, Mapping[str, Value]] = field(default_factory=_builtin_macros)
+    _macros: dict[str, Mapping[str, Value]] = field(default_factory=lambda: dict(_BUILT_IN))
     _known: dict[str, tuple[Line, ...]] = field(default_factory=dict[str, tuple[Line, ...]])
 
     def of(self, path: str) -> Mapping[str, Value]:
