@@ -45,7 +45,7 @@ def split_steps(messages: Sequence[Message]) -> tuple[Message, ...]:
     found: list[Message] = []
     declared: dict[str, ToolMessage] = {}
     for position, message in enumerate(messages):
-        if isinstance(message, AssistantMessage) and _begins_with_intent(message):
+        if isinstance(message, AssistantMessage) and message.calls and message.calls[0].name == SELECT_INTENT:
             answers = {each.call_id: each for each in _answers(messages, position)}
             first, *others = message.calls
             found.append(AssistantMessage("", (first,)))
@@ -63,10 +63,6 @@ def with_declaration(messages: Sequence[Message], call: ProposedCall, said: str 
     """Returns the conversation of the second request: that of the first, then the declaration and its result."""
     result = ToolMessage(call.id, call.name, said or DECLARED)
     return (*messages, AssistantMessage("", (call,)), result)
-
-
-def _begins_with_intent(message: AssistantMessage) -> bool:
-    return bool(message.calls) and message.calls[0].name == SELECT_INTENT
 
 
 def _answers(messages: Sequence[Message], position: int) -> Iterator[ToolMessage]:

@@ -153,11 +153,6 @@ def checkpoint_file(settings: Settings, database: Path) -> Path:
     return settings.data_folder / "checkpoints" / f"{database.absolute().parent.name}.jsonl"
 
 
-def head_file(settings: Settings, database: Path) -> Path:
-    """Returns where the signed head of the log at `database` is, beside its checkpoints."""
-    return checkpoint_file(settings, database).with_suffix(".head")
-
-
 def verify_log(settings: Settings, database: Path, elsewhere: bytes | None = None) -> Verification:
     """Check the chain, the checkpoints and the signed head of a log, and the content of a file with checkpoints from
     `elsewhere`."""
@@ -250,8 +245,10 @@ def _maintenance(settings: Settings) -> Maintenance:
 
 
 def _notary(settings: Settings, database: Path) -> Notary:
-    place = CheckpointFile(checkpoint_file(settings, database))
-    return Notary(place, person_vault(settings.data_folder / "audit-key"), HeadFile(head_file(settings, database)))
+    """Returns what vouches for the log at `database`: its signed head lies beside its checkpoints."""
+    file = checkpoint_file(settings, database)
+    vault = person_vault(settings.data_folder / "audit-key")
+    return Notary(CheckpointFile(file), vault, HeadFile(file.with_suffix(".head")))
 
 
 def moment(milliseconds: int) -> str:
