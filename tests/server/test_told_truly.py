@@ -137,3 +137,19 @@ def test_CLI_01_the_persons_own_stop_is_no_error_and_a_long_reason_is_told_once(
     )  # fmt: skip
     assert "\n".join(draw_ending(result)).count("pytest") == 2
     assert reason in "\n".join(draw_ending(result.model_copy(update={"final_output": "I stopped."})))
+
+
+@pytest.mark.parametrize(
+    ("answer", "printed"),
+    [
+        ("```py\na = 1\n\nb = 2\n```", "a = 1\n\nb = 2"),
+        ("````md\n```\nx\n```\n````", "```\nx\n```"),
+        ("Here:\n\n```\nx\n```", "Here:\n\n```\nx\n```"),
+        ("```\nx\n```\n\n```\ny\n```", "```\nx\n```\n\n```\ny\n```"),
+    ],
+)
+def test_CLI_01_an_answer_that_is_one_block_is_printed_without_its_fence(answer: str, printed: str) -> None:
+    result = RunResult(
+        session_id="s", turn_id="t", status="completed", final_output=answer, error=None, usage=None
+    )  # fmt: skip
+    assert next(iter(draw_ending(result))) == printed

@@ -236,13 +236,22 @@ def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit 
     `command` is what a person types before `undo` or `redo`.
     """
     if result.final_output and not said:
-        yield visible_again(result.final_output)
+        yield visible_again(_bare(result.final_output))
     if result.reason and not _told_at_length(result):
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
     yield from _changes(result, command)
     calls = counted(len(result.tool_trace), "call")
     yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")
+
+
+_ONE_BLOCK = re.compile(r"(`{3,})[\w.+-]*\n(?P<body>.*)\n\1\s*", re.DOTALL)
+
+
+def _bare(answer: str) -> str:
+    """Returns an answer that is one block of code without the lines around it, so that it can be piped into a file."""
+    found = _ONE_BLOCK.fullmatch(answer)
+    return answer if found is None or f"\n{found[1]}" in found["body"] else found["body"]
 
 
 _SHORT = 60

@@ -48,10 +48,15 @@ def serve(
                 tell(f"works on `{names.queue}` in {settings.workspace}")
                 await Worker(runtime, broker, options, tell).work(stop)
                 if broker.closed.is_set():
-                    raise SetupError("the worker has ended", "the broker disconnected it", "look at the broker's log")
+                    raise _sent_away()
             finally:
                 sent_away.cancel()
                 await runtime.close()
         return 0
 
     return asyncio.run(work())
+
+
+def _sent_away() -> SetupError:
+    """Returns the error for a worker that the broker sent away, for example because its credentials have expired."""
+    return SetupError("the worker has ended", "the broker disconnected it", "look at the broker's log")
