@@ -75,6 +75,7 @@ from remit_server.models.built_in.routes import (
     Routed,
     Tail,
     ValueOf,
+    replaced_everywhere,
 )
 from remit_server.models.built_in.routing import route, wishes_in
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
@@ -363,6 +364,19 @@ ENDS = [
     ("linecount of notes.txt?", Tail("notes.txt", 0)),
     ("what does total() return", Define("total")),
     ("let me see the function `total`", Define("total")),
+    (
+        'theres a typo in a comment in src/cart.py, "importtlib" should be "importlib". fix pls',
+        replaced_everywhere("src/cart.py", "importtlib", "importlib"),
+    ),
+    ('in README.md change the heading "Use" to "To use it"', replaced_everywhere("README.md", "Use", "To use it")),
+    ("remove the unused import of sys in src/cart.py", Edited("src/cart.py", Remove("import sys"))),
+    (
+        "add import sys to src/cart.py, i need it there later",
+        Edited("src/cart.py", Insert("import sys", AmongImports())),
+    ),
+    ("change the author in config.json to Jane Doe", Edited("config.json", SetValue("author", "Jane Doe"))),
+    ("what does Cart inherit from", Define("Cart")),
+    ('in src/cart.py, line 12, replace "a" by "b"', None),
     ("config.json: debug -> true", Edited("config.json", SetValue("debug", "true"))),
     ("change the mail port in config.json from 25 to 587", Edited("config.json", SetValue("mail port", "587"), True)),
     ("set the wind limit to 42 knots", Missing(FILE, "wind limit", guessed=True)),

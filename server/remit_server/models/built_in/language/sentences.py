@@ -172,8 +172,10 @@ _COURTESY = re.compile(
     re.IGNORECASE,
 )
 _THANKS = re.compile(
+    r"(?:(?<=[\ue000-\ue01f\"'`”»␟ ])[,.;!] ?(?:please |pls |can you |could you )?"
+    r"(?:fix|correct|change)(?: (?:it|this|that))?|"
     r"[, ]*(?:please|pls|plz|thanks|thank you|thx|for me|would you|will you|right now|asap|bitte|danke|stp|svp|"
-    r"s'il te pla[iî]t|merci|por favor|porfa|gracias|per favore|grazie|ください|お願いします)$",
+    r"s'il te pla[iî]t|merci|por favor|porfa|gracias|per favore|grazie|ください|お願いします))$",
     re.IGNORECASE,
 )
 _REASON = re.compile(
@@ -184,7 +186,10 @@ _REASON = re.compile(
     r"est|sont|es|son)\b.*)$",
     re.IGNORECASE,
 )
-_UNUSED = re.compile(r"\b(?:do ?n['’]?t|do not|no longer|never) (?:use|need|want)\b", re.IGNORECASE)
+_UNUSED = re.compile(
+    r"\b(?:do ?n['’]?t|do not|no longer|never) (?:use|need|want)\b|\b(?:i|we) (?:will )?need (?:it|this|that|them)\b",
+    re.IGNORECASE,
+)
 WHERE = re.compile(
     r",? (?:everywhere|wherever (?:it|they) (?:appears?|occurs?|stands?|is|are)(?: used)?|"
     r"in (?:all|every)(?: the)? files?|throughout(?: the (?:project|code|repo))?|"

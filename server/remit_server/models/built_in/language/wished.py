@@ -7,6 +7,7 @@ A rule that took a sentence of the second kind by its words would do what nobody
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from remit_server.models.built_in.language.sentences import WISHES, Sentence, trimmed, without_courtesy, without_paths
 from remit_server.models.built_in.language.words import says
@@ -121,5 +122,5 @@ def wishes_twice(said: Sentence) -> bool:
     one."""
     if any(found.search(said.bare) for found in (_AND_THEN, _AND_RUN, _AND_SO_ON)):
         return True
-    bare = without_paths(said)
+    bare = without_paths(replace(said, bare=without_courtesy(said.bare)))
     return any(any(says(idea, bare[: found.start()]) for idea in (*WISHES, "sets")) for found in _AND.finditer(bare))

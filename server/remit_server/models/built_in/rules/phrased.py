@@ -63,6 +63,7 @@ from remit_server.models.built_in.rules.phrased_lines import (
     list_entry,
     pin,
     remove_entry,
+    remove_import,
     remove_line,
     remove_lines,
     remove_text,
@@ -153,6 +154,20 @@ def _value_told(said: Sentence, parts: Parts) -> Route:
     name = parts["name"]
     clear = is_name(name) or "-" in name or (_is_config(said) and not any(says(idea, name) for idea in WISHES))
     return _set_value(said, parts) if clear and _LITERAL.fullmatch(parts["value"]) else None
+
+
+_PROPER = re.compile(r"[A-Z][\w.'’-]*(?: (?:[A-Z][\w.'’-]*|of|and|the|&|de|van|von|der))* [A-Z][\w.'’-]*")
+"""Several words that are a name, such as of a person or a firm."""
+
+
+def _set_words(said: Sentence, parts: Parts) -> Route:
+    """Takes a proper name of several words as the value of a key in a file of settings."""
+    name, text = parts["name"], parts["text"]
+    clear = "text" not in parts.quoted and _PROPER.fullmatch(text) is not None and _is_config(said)
+    plain = re.fullmatch(r"[\w.-]+", name) and name.lower() not in filling() - {"name"}
+    if not (clear and plain) or _NO_SETTING.fullmatch(name) or PROSE.search(said.files[0]):
+        return None
+    return edit_of(said, SetValue(name, text))
 
 
 def _is_config(said: Sentence) -> bool:
@@ -371,10 +386,12 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "remove_lines": remove_lines,
     "remove_line": remove_line,
     "remove_text": remove_text,
+    "remove_import": remove_import,
     "remove_entry": remove_entry,
     "pin": pin,
     "rename": _rename,
     "set_value": _set_value,
+    "set_words": _set_words,
     "value_told": _value_told,
     "replace": _replace,
     "defined": look_up,

@@ -268,6 +268,13 @@ def insert_import(said: Sentence, parts: Parts) -> Route:
     return edit_of(said, Insert(parts["text"], AmongImports())) if whole else None
 
 
+def remove_import(said: Sentence, parts: Parts) -> Route:
+    """Takes the name of a module whose import goes."""
+    module = parts["module"]
+    plain = module.lower() in filling() or is_kind(module) or said.quoted
+    return edit_of(said, Remove(f"import {module}")) if said.files and not plain else None
+
+
 _NO_MODULE = re.compile(
     r"\bimport\w* (?:for |of )?(?:(?:the|a|an)\b|errors?\b|data\b|cleanup\b|statements?\b|(?-i:[A-Z])\w*[a-z])",
     re.IGNORECASE,

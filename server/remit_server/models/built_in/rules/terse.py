@@ -63,7 +63,7 @@ _CONFIG = re.compile(r"\.(?:json|ya?ml|toml|ini|cfg|conf|properties)$|(?:^|/)\.e
 """Matches a file that sets names to values and holds no code."""
 _ACTS = re.compile(
     r"add|append|ask|check|commit|compare|count|create|delete|drop|explain|find|fix|grep|help|insert|let|list|move|open|"
-    r"print|read|remove|rename|replace|run|search|show|start|stop|tell|test|tests|wait|write|something|anything|same|stuff",
+    r"lines?|zeilen?|lignes?|l[ií]neas?|righe?|riga|print|read|remove|rename|replace|run|search|show|start|stop|tell|test|tests|wait|write|something|anything|same|stuff",
     re.IGNORECASE,
 )
 """Verbs of other wishes and words for what is not told, which begin no name of a setting."""
