@@ -53,6 +53,7 @@ from remit_server.models.built_in.edits.line_edits import (
     RemoveEntry,
     Rewrite,
     SetValue,
+    Title,
     plan_edit,
 )
 from remit_server.models.built_in.language.phrases import likely_phrases, pattern_of, phrase_table
@@ -368,13 +369,18 @@ ENDS = [
         'theres a typo in a comment in src/cart.py, "importtlib" should be "importlib". fix pls',
         replaced_everywhere("src/cart.py", "importtlib", "importlib"),
     ),
-    ('in README.md change the heading "Use" to "To use it"', replaced_everywhere("README.md", "Use", "To use it")),
     ("remove the unused import of sys in src/cart.py", Edited("src/cart.py", Remove("import sys"))),
     (
         "add import sys to src/cart.py, i need it there later",
         Edited("src/cart.py", Insert("import sys", AmongImports())),
     ),
     ("change the author in config.json to Jane Doe", Edited("config.json", SetValue("author", "Jane Doe"))),
+    ("change the title in README.md to My Shop", Edited("README.md", Title("My Shop"))),
+    ("Change the title in README.md to A small shop", Edited("README.md", Title("A small shop"))),
+    ("der Titel von README.md soll Mein Laden heißen", Edited("README.md", Title("Mein Laden"))),
+    ('change the heading "Usage" to "Use" in README.md', Edited("README.md", Title("Use", "Usage"))),
+    ("change the title of README.md to something catchier", None),
+    ("set the title of README.md to be shorter", None),
     ("what does Cart inherit from", Define("Cart")),
     ('in src/cart.py, line 12, replace "a" by "b"', None),
     ("config.json: debug -> true", Edited("config.json", SetValue("debug", "true"))),
@@ -969,6 +975,45 @@ def test_MOD_23_a_line_is_commented_out_and_back(path: str, line: str, after: st
 def test_MOD_23_the_only_line_of_a_block_is_not_commented_out() -> None:
     with pytest.raises(NoPlace):
         plan_edit("a.py", Commented(2, out=True), ["if a:", "    b()"])
+
+
+PAGE = [
+    "---",
+    "name: shop",
+    "---",
+    "",
+    "```",
+    "# no title",
+    "```",
+    "# My shop  ",
+    "",
+    "Usage",
+    "-----",
+    "## usage",
+    "## End",
+]
+TITLES = [
+    (PAGE, Title("Our shop"), (8, "# Our shop  ")),
+    (PAGE, Title("The end", "end"), (13, "## The end")),
+    (PAGE, Title("Use", "usage"), None),
+    (PAGE, Title("Use", "other"), None),
+    (["Shop", "===="], Title("Our shop"), (1, "Our shop")),
+    (["<html><title>Shop</title>", "<h1>Shop</h1>"], Title("Our shop"), (1, "<html><title>Our shop</title>")),
+    (["only text"], Title("Our shop"), None),
+]
+
+
+@rows("lines, edit, after", TITLES)
+def test_MOD_23_a_page_gets_another_title_and_nothing_else_changes(
+    lines: list[str], edit: Title, after: tuple[int, str] | None
+) -> None:
+    if after is None:
+        with pytest.raises(NoPlace):
+            plan_edit("a.md", edit, lines)
+        return
+    at, line = after
+    made = edited("\n".join(lines), plan_edit("a.md", edit, lines))
+    assert made.split("\n") == [*lines[: at - 1], line, *lines[at:]]
 
 
 LANGUAGES = [

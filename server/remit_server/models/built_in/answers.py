@@ -27,6 +27,7 @@ from remit_server.models.built_in.edits.line_edits import (
     RemoveEntry,
     Rewrite,
     SetValue,
+    Title,
 )
 from remit_server.models.built_in.routes import Routed
 from remit_server.models.built_in.rules.looking import BY_KEYWORD, DEFINED
@@ -40,6 +41,7 @@ DELETED_FILE = "Deleted {path}."
 DELETED_LINES = "Deleted the lines."
 ADDED = "Added it."
 TAKEN_OUT = "Took it out."
+TITLED = "Changed the title."
 INSERTED = "Inserted the line."
 REWRITTEN = "Replaced the line."
 IMPORTED = "Added the import."
@@ -209,6 +211,8 @@ def _said_of(edit: LineEdit) -> str:
             said = TAKEN_OUT
         case Rewrite():
             said = REWRITTEN
+        case Title():
+            said = TITLED
         case Commented():
             said = COMMENTED
         case SetValue() | Pin():

@@ -6,7 +6,7 @@ The model reads the file first and then changes exactly the named place.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -90,6 +90,14 @@ class RemoveEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Title:
+    """A new title for a page: its first heading, or the `<title>` of HTML; or another text for the heading `old`."""
+
+    text: str
+    old: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ListEntry:
     """A new last entry of the list of this name, or, if it is not `added`, the entry to take out of it."""
 
@@ -132,7 +140,18 @@ class AddSetting:
 
 
 LineEdit = (
-    AddSetting | Insert | Comment | Commented | Document | ListEntry | Pin | Remove | RemoveEntry | Rewrite | SetValue
+    AddSetting
+    | Insert
+    | Comment
+    | Commented
+    | Document
+    | ListEntry
+    | Pin
+    | Remove
+    | RemoveEntry
+    | Rewrite
+    | SetValue
+    | Title
 )
 _LINE = re.compile(r"(\d+)\|(.*)")
 _IMPORT = re.compile(r"(?:import|from|use|require)\b *[^\s=.:)]|#include\b|(?:const|let|var) .*require\(")
@@ -172,7 +191,7 @@ def plan_edit(path: str, edit: LineEdit, lines: Sequence[str]) -> Mapping[str, J
             return _remove(path, lines, at, at) if changed is None else _rewrite(path, at, changed, lines)
         case Remove() | RemoveEntry():
             return _remove(path, lines, *_to_remove(path, edit, lines))
-        case AddSetting() | ListEntry() | Rewrite() | SetValue() | Pin() | Commented():
+        case AddSetting() | ListEntry() | Rewrite() | SetValue() | Pin() | Commented() | Title():
             return _rewrite(path, *_changed(path, edit, lines), lines)
         case _:
             assert_never(edit)
@@ -351,18 +370,15 @@ def _only(lines: Sequence[str], text: str) -> int:
 
 
 def _changed(
-    path: str, edit: AddSetting | ListEntry | Rewrite | SetValue | Pin | Commented, lines: Sequence[str]
+    path: str, edit: AddSetting | ListEntry | Rewrite | SetValue | Pin | Commented | Title, lines: Sequence[str]
 ) -> tuple[int, str]:
     """Returns the number of the line that changes, and its new text."""
     match edit:
+        case AddSetting() | ListEntry() | Title():
+            return _extended(path, edit, lines)
         case Rewrite(line=line, text=text):
             at = _numbered(line, lines)
             return at, f"{_leading(lines[at - 1])}{text}"
-        case AddSetting(name=name, value=value):
-            at, above, made = with_setting(path, lines, name, value)
-            return at, f"{above}\n{made}"
-        case ListEntry(name=name, entry=entry):
-            return with_entry(path, lines, name, entry)
         case SetValue(name=name, value=value):
             at, changed = with_value(path, lines, name, value)
             _require_read(path, lines, (*lines[: at - 1], changed, *lines[at:]))
@@ -378,6 +394,53 @@ def _changed(
             return at, changed
         case _:
             assert_never(edit)
+
+
+def _extended(path: str, edit: AddSetting | ListEntry | Title, lines: Sequence[str]) -> tuple[int, str]:
+    match edit:
+        case AddSetting(name=name, value=value):
+            at, above, made = with_setting(path, lines, name, value)
+            return at, f"{above}\n{made}"
+        case ListEntry(name=name, entry=entry):
+            return with_entry(path, lines, name, entry)
+        case Title(text=text, old=old):
+            return _titled(lines, text, old)
+
+
+_HEADING = re.compile(r"(#{1,6}\s+|.*<(?:title|h[1-6])>)(.*?)(\s*|</(?:title|h[1-6])>.*)", re.IGNORECASE)
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_UNDERLINE = re.compile(r"(?:=+|-{3,})\s*")
+
+
+def _titled(lines: Sequence[str], text: str, old: str | None) -> tuple[int, str]:
+    """Returns the number of the line with a page's title or with the heading `old`, and that line with another text.
+    Raises NoPlace if the page has none, or has several headings `old`."""
+    found = [(at, line) for at, line, told in _headings(lines, text) if old is None or told.lower() == old.lower()]
+    if not found:
+        raise NoPlace("the file has no title" if old is None else f"the file has no heading `{old}`")
+    if old is not None and len(found) > 1:
+        raise NoPlace(f"the file has {len(found)} headings `{old}`")
+    return found[0]
+
+
+def _headings(lines: Sequence[str], text: str) -> Iterator[tuple[int, str, str]]:
+    """Yields each heading outside blocks of code: its number, its line with another text, and its text."""
+    inside, begins = False, _after_front_matter(lines)
+    for number, line in enumerate(lines, 1):
+        inside ^= _FENCE.match(line) is not None
+        if inside or number <= begins:
+            continue
+        if (found := _HEADING.fullmatch(line)) is not None:
+            yield number, f"{found[1]}{text}{found[3]}", found[2]
+        elif number < len(lines) and line.strip() and _UNDERLINE.fullmatch(lines[number]):
+            yield number, text, line.strip()
+
+
+def _after_front_matter(lines: Sequence[str]) -> int:
+    """Returns the number of the line that ends the settings before the text of a page, or 0 if there are none."""
+    if not lines or lines[0].rstrip() != "---":
+        return 0
+    return next((at for at, line in enumerate(lines[1:], 2) if line.rstrip() == "---"), 0)
 
 
 def _leading(line: str) -> str:

@@ -67,6 +67,7 @@ from remit_server.models.built_in.rules.phrased_lines import (
     remove_line,
     remove_lines,
     remove_text,
+    title,
 )
 from remit_server.models.built_in.rules.phrased_looks import (
     commit,
@@ -365,6 +366,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "comment_after": comment(after=True),
     "text_missing": _found(Missing(NEW_TEXT)),
     "line_missing": lambda said, _: Missing(LINE) if len(said.files) == 1 else None,
+    "title": title,
     "change_line": change_line,
     "insert_after_line": insert_by_line(after=True),
     "insert_before_line": insert_by_line(after=False),

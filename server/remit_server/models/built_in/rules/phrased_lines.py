@@ -24,6 +24,7 @@ from remit_server.models.built_in.edits.line_edits import (
     Remove,
     RemoveEntry,
     Rewrite,
+    Title,
 )
 from remit_server.models.built_in.edits.list_entries import can_list
 from remit_server.models.built_in.edits.new_settings import can_add
@@ -266,6 +267,22 @@ def insert_import(said: Sentence, parts: Parts) -> Route:
         return edit_of(said, Insert(f"import {module}", AmongImports())) if python else None
     whole = "text" in parts.quoted or not _NO_MODULE.search(parts["text"])
     return edit_of(said, Insert(parts["text"], AmongImports())) if whole else None
+
+
+_PAGE = re.compile(r"\.(?:md|markdown|html?)$", re.IGNORECASE)
+_NO_TITLE = re.compile(
+    r"be\b|\w+(?:er|case|able|ful)\b|title case|more\b|less\b|bold|italics?|english|german|french", re.IGNORECASE
+)
+"""Words after "change the title to" that say how the title shall be, and are no title."""
+
+
+def title(said: Sentence, parts: Parts) -> Route:
+    """Takes the new title of a page. Plain words are one, unless they only describe it."""
+    text, old = parts["text"], parts.get("old")
+    told = text[:1].isupper() or not (is_property(text) or begins_with_article(text) or describes(text))
+    plain = told and not (_NO_TITLE.match(text) or is_kind(text) or re.search(r"[\"`“«]", text))
+    page = len(said.files) == 1 and _PAGE.search(said.files[0])
+    return edit_of(said, Title(text, old)) if page and ("text" in parts.quoted or plain) else None
 
 
 def remove_import(said: Sentence, parts: Parts) -> Route:
