@@ -245,7 +245,7 @@ def test_FLW_06_strict_mode_from_the_request_to_the_commit_in_neovim(
     assert "state reviewing: nothing may be written. To committing: the person's /approve" in editor.chat
     editor.remit("/approve")
     editor.until("it is committed", lambda: editor.lua(status) == "Remit [strict: idle]")
-    assert "allow (the review of exactly these files was approved)" in editor.chat
+    assert "allowed once: the review of exactly these files was approved" in editor.chat
     assert "committed 2 files" in editor.chat
     editor.remit("/new")
     editor.until("a new session is as it is configured", lambda: editor.lua(status) == "Remit")
@@ -297,7 +297,7 @@ def test_NVI_03_the_lines_of_the_chat_and_their_completion(start: Callable[[str]
     wanted = ["/status", "/stats"]
     editor.until("the lines", lambda: editor.nvim.funcs.getcompletion("Remit /sta", "cmdline") == wanted)
     assert editor.nvim.funcs.getcompletion("Remit see @src/c", "cmdline") == ["@src/cart.py"]
-    assert editor.nvim.funcs.getcompletion("Remit re", "cmdline") == ["refactor", "review"]
+    assert editor.nvim.funcs.getcompletion("Remit re", "cmdline") == ["redo", "refactor", "review"]
     editor.remit("/status")
     editor.until("the status", lambda: "it stays on this machine" in editor.chat)
     editor.remit("/nothing")
