@@ -51,6 +51,10 @@ TAKEN_OVER = [
     ".config/environment.d/path.conf",
     "bin/git",
 ]
+SIBLINGS = [
+    *(".merlin", "rspack.config.js", "web/rsbuild.config.ts", ".parcelrc", "prisma.config.ts", ".actrc"),
+    *(".amp/settings.json", "AMP.md", "bin/hermit", "android/local.properties"),
+]
 ORDINARY = [
     "src/workspace/trees/path_globs.py",
     "src/config.py",
@@ -109,6 +113,11 @@ def test_THR_implicit_table_names_its_sources_and_each_row_asks() -> None:
                 if spelled != f"sub/{path}" or not ("/" in glob and not glob.startswith("**/")):
                     verdict = evaluate(ALLOW_ALL, Action("fs.write", path=spelled)).verdict
                     assert verdict in {Verdict.REQUIRE_REVIEW, Verdict.DENY}, (glob, spelled)
+
+
+@rows("path", SIBLINGS)
+def test_THR_implicit_files_like_those_of_other_tools_are_asked_about(path: str) -> None:
+    assert evaluate(ALLOW_ALL, Action("fs.write", path=path)).verdict is Verdict.REQUIRE_REVIEW
 
 
 @rows("path", ORDINARY)

@@ -89,6 +89,27 @@ def test_HOK_03_what_only_a_sandbox_would_hold_is_asked_about(hooked: Hooked) ->
     assert {line: words[line] for line in allowed if words[line] != "allow"} == {}
 
 
+ONLY_SEEMS_TO_READ = (
+    *(
+        "python3 -m pip list",
+        "python3 -m json.tool src/a.py",
+        "python3 -I -m json.tool a.json b.json",
+        "tar -tf evil:x",
+    ),
+    *("pip --python ./evil.sh list", "java -javaagent:x.jar -version", "docker --config ./dc info", "gem list -r"),
+    *("tmux ls ';' run-shell id", "apt search -o AptCli::Hooks::Search::=./evil.sh z", "ruby -v -r./evil"),
+    *("git bisect view rm -f src/a.py --", "git clean -n --no-dry-run -f", "git commit --dry-run --no-dry-run -m x"),
+    *("ruff check --config fix=true src/a.py", "git apply --stat --build-fake-ancestor=foo P", "git branch -v foo"),
+    *("getent hosts x.evil", "systemctl -H evil status", "docker -H ssh://evil ps", "gron https://x.evil"),
+)
+
+
+def test_HOK_03_what_only_seems_to_read_is_asked_about(hooked: Hooked) -> None:
+    """THR-hooks-no-sandbox."""
+    words = words_of(hooked, ONLY_SEEMS_TO_READ)
+    assert [line for line, word in words.items() if word == "allow"] == []
+
+
 @pytest.mark.slow
 def test_HOK_03_links_are_judged_by_where_they_lead_and_files_by_all_their_names(hooked: Hooked) -> None:
     """THR-hooks-other-names."""

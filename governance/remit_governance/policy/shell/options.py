@@ -315,7 +315,9 @@ class _Reader:
             self._add(Option("--signal", means=("--signal",)), word[1:])
             return at
         found = self.row.long(name) if name.startswith("--") or name in self.row.options else ()
-        if not found and not name.startswith("--") and (len(word) == 2 or _LETTERS.match(word)):
+        short = self.row.options.get(word[:2])
+        valued = short is not None and short.value != ""  # `-t,` is `-t` with a value
+        if not found and not name.startswith("--") and (len(word) == 2 or valued or _LETTERS.match(word)):
             return self._bundle(word, argv, at)
         if not found:
             self.unknown.add(name)

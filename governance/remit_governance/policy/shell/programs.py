@@ -234,6 +234,9 @@ _TAR_RUNS = (
 
 def _tar(arguments: Sequence[str]) -> Iterator[str]:
     first = arguments[0] if arguments and not arguments[0].startswith("-") else ""
+    archives = {value for given in readings("tar", arguments) for option, value in given.values if option == "--file"}
+    if any(":" in archive.partition("/")[0] for archive in archives) and "--force-local" not in arguments:
+        yield "has an archive on another machine"
     # `--file` in full is not an abbreviation of another option, such as `--files-from`.
     arguments = [argument for argument in arguments if argument.partition("=")[0] != "--file"]
     if _has(arguments, short="IFT", long=_TAR_RUNS) or not set("IFT").isdisjoint(first):

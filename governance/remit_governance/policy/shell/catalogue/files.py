@@ -182,6 +182,7 @@ class ProgramForm(OwnProgramForm):
         return replace(
             super().program(subject),
             other_name_of=tuple((self.other_name_of or "").split()),
+            strict=not self.any_words and self.unlisted is None,
             judge=self.judge,
             doubts=self.doubts,
             doubted=Doubted(doubted.why, doubted.options) if doubted else None,

@@ -35,6 +35,7 @@ JudgeName = Literal[
     "cloud",
     "copy",
     "curl",
+    "formula",
     "fzf",
     "git",
     "go",
@@ -54,9 +55,11 @@ JudgeName = Literal[
     "perl",
     "php",
     "pip",
+    "places",
     "pnpm",
     "printenv",
     "project_run",
+    "project_tasks",
     "python",
     "r",
     "remove",
@@ -173,13 +176,15 @@ class Program:
     Of the entries that match, the one with the most options decides, then the one with the most operands, then the one
     with the greater effect. An entry of options alone with an effect above `runs` raises every subcommand. If no entry
     matches, the effect is `otherwise`; if that is None, nothing is known. An option that is not among `options` gives a
-    command at least the effect `unlisted`, if that is set. `writes` are options whose value is a file that is written.
+    command at least the effect `unlisted`, if that is set; if `strict` is set, it makes a command `unknown` that would
+    only read. `writes` are options whose value is a file that is written.
     `judge`, `doubts` and `written` name functions for what words alone cannot tell.
     """
 
     entries: tuple[Entry, ...] = ()
     otherwise: Effect | None = None
     unlisted: Effect | None = None
+    strict: bool = False
     writes: tuple[str, ...] = ()
     options: str | None = None
     marks: frozenset[Mark] = frozenset()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from remit_governance.policy.shell.catalogue.files import packaged
-from remit_governance.policy.shell.catalogue.rows import Effect, JudgeName, Program, strongest
+from remit_governance.policy.shell.catalogue.rows import Effect, JudgeName, Program, is_option, strongest
 from remit_governance.policy.shell.effects.inline_code import (
     of_code,
     of_julia,
@@ -30,6 +30,7 @@ from remit_governance.policy.shell.effects.system import (
     of_cloud,
     of_copy,
     of_curl,
+    of_formula,
     of_fzf,
     of_git,
     of_kill,
@@ -38,6 +39,7 @@ from remit_governance.policy.shell.effects.system import (
     of_media,
     of_move,
     of_pager,
+    of_places,
     of_printenv,
     of_remove,
     of_rsync,
@@ -134,9 +136,7 @@ def _asks_for_help(arguments: Words) -> bool:
 
 _MODULES: Mapping[str, Effect] = MappingProxyType(
     {
-        **dict.fromkeys(
-            ("json.tool", "site", "sysconfig", "platform", "calendar", "tabnanny", "tokenize", "ast", "dis"), "reads"
-        ),
+        **dict.fromkeys(("site", "sysconfig", "platform", "calendar", "tabnanny", "tokenize", "ast", "dis"), "reads"),
         **dict.fromkeys(("py_compile", "compileall", "venv", "virtualenv"), "changes"),
         **dict.fromkeys(("unittest", "doctest", "build", "pydoc", "sphinx", "django.test", "twisted.trial"), "runs"),
     }
@@ -144,14 +144,16 @@ _MODULES: Mapping[str, Effect] = MappingProxyType(
 
 
 def _python(arguments: Words) -> Effect | None:
-    words = list(arguments)
-    while words and re.fullmatch(r"-[BEIOSsubvqdx]+|-W|-X", words[0]):
+    words, letters = list(arguments), ""
+    while words and re.fullmatch(r"-[BEIOPSsubvqdx]+|-W|-X", words[0]):
+        letters += words[0] if words[0] not in {"-W", "-X"} else ""
         words = words[2:] if words[0] in {"-W", "-X"} else words[1:]
     match words:
         case ["-V" | "-VV" | "--version" | "-h" | "--help", *_]:
             return "reads"
         case ["-m", module, *rest]:
-            return _MODULES.get(module) or _module(module.replace("_", "-"), rest)
+            # Without `-I` a module comes from the current folder or from `PYTHONPATH` if it is there.
+            return strongest([_module(module, rest), "reads" if "I" in letters else "runs"])
         case ["-c", code, *_]:
             return of_code("python", code)
         case [script, *rest] if posixpath.basename(script) == "manage.py":
@@ -162,11 +164,18 @@ def _python(arguments: Words) -> Effect | None:
             return "unknown"
 
 
-def _module(program: str, rest: Words) -> Effect:
+def _module(module: str, rest: Words) -> Effect:
+    """Returns what a module does with these words, if it is the one that its name promises."""
+    program = module.replace("_", "-")
+    if module == "json.tool":
+        # The second operand is a file that it writes. The value of `--indent` counts as an operand too.
+        return "reads" if sum(not is_option(word) for word in rest) <= 1 else "unknown"
+    if module == "sysconfig" and rest:
+        return "unknown"
     if program in {"zipfile", "tarfile"}:
         return "reads" if rest[:1] in (["-l"], ["--list"], ["-t"], ["--test"]) else "unknown"
     known = program in {"pip", "coverage", "pre-commit"} or _is_tool(program)
-    return effect_of((program, *rest)) if known else "unknown"
+    return _MODULES.get(module) or (effect_of((program, *rest)) if known else "unknown")
 
 
 def _pip(arguments: Words) -> Effect | None:
@@ -307,6 +316,7 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "cloud": of_cloud,
         "copy": of_copy,
         "curl": of_curl,
+        "formula": of_formula,
         "fzf": of_fzf,
         "git": lambda arguments: of_git(arguments, _row("git")),
         "go": of_go_run,
@@ -326,9 +336,11 @@ JUDGES: Mapping[JudgeName, Judge] = MappingProxyType(
         "perl": of_perl,
         "php": _php,
         "pip": _pip,
+        "places": of_places,
         "pnpm": _manager("pnpm"),
         "printenv": of_printenv,
         "project_run": _runner("run", own=_SCRIPTS),
+        "project_tasks": lambda arguments: of_tasks("rake", arguments, _row("rake")),
         "python": _python,
         "r": of_r,
         "remove": of_remove,

@@ -5,12 +5,13 @@ For each effect a row names the subcommands and options that have it; all others
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
 
-from remit_governance.policy.shell.catalogue.rows import Effect, Entry, Program, strongest
+from remit_governance.policy.shell.catalogue.rows import Effect, Entry, Program, is_option, strongest
 from remit_governance.policy.shell.options import MOST_READINGS, Call, calls_of, family_of, row_of
 from remit_governance.policy.shell.reading import UNKNOWN
 
@@ -96,7 +97,38 @@ def _only_unknown(program: Program) -> Program:
 
 def _effect_of(program: Program, given: Given) -> Effect:
     said, raising = effects_said(program, given)
-    return strongest((said or "unknown", *raising))
+    found = strongest((said or "unknown", *raising))
+    return "unknown" if found == "reads" and _is_doubtful(program, given) else found
+
+
+def _is_doubtful(program: Program, given: Given) -> bool:
+    """Returns whether a command, of which a strict row says that it reads, has an option that the row does not list, or
+    a word that is an address of another machine."""
+    if not program.strict:
+        return False
+    if any(map(_ADDRESS.match, given.operands)):
+        return True
+    if any(_ADDRESS.match(value) for option, value in given.values if option not in _SEARCHING):
+        return True
+    return bool(_unlisted(program, given))
+
+
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*:{1,2}//|(?:npm|jsr|git|oci|ext)::?[^/]|[\w.-]+@[\w.-]+:")
+_SEARCHING = frozenset({"--grep", "--author", "--committer", "-S", "-G", "--format", "--pretty", "--filter"})
+"""Options whose value is text to look for, or a form in which something is shown."""
+
+
+def _unlisted(program: Program, given: Given) -> Iterable[str]:
+    """Returns the options that neither the row's options nor the entries that match name."""
+    named = _SHOWING.union(*(entry.options for entry in _matching(program, given)))
+    words = {word for word in given.raw if is_option(word)}
+    if not given.known:
+        return [word for word in words - named if not {f"-{letter}" for letter in word[1:]} <= named]
+    # `-version` is read as its letters if only an entry names it.
+    whole = {word for word in words & named if word[1] != "-"}
+    letters = {f"-{letter}" for word in whole for letter in word[1:]}
+    others = {f"-{letter}" for word in words - whole if word[1] != "-" for letter in word[1:]}
+    return given.unknown - named - (letters - others)
 
 
 def effects_said(program: Program, given: Given) -> tuple[Effect | None, tuple[Effect, ...]]:
@@ -163,7 +195,12 @@ def _matches(entry: Entry, given: Given) -> bool:
     )
 
 
-_SHOWING = frozenset({"-q", "--quiet", "--verbose", "--json", "--no-pager", "--no-color", "--color", "--no-legend"})
+_SHOWING = frozenset(
+    [
+        *("-q", "--quiet", "--verbose", "--json", "--no-pager", "--no-color", "--color", "--no-legend", "--version"),
+        *("-h", "--help", "-0", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "-9"),
+    ]
+)
 """Options that only change how something is shown, in every program."""
 
 

@@ -93,6 +93,21 @@ def of_pager(arguments: Words) -> Effect | None:
     return "unknown" if files else None
 
 
+def of_places(arguments: Words) -> Effect | None:
+    """Returns `unknown` if a word may be an address from which a program that shows files would fetch, also without
+    `https:`, such as `github.com/a/b`."""
+    return "unknown" if any(map(_FETCHED.match, arguments)) else None
+
+
+_FETCHED = re.compile(r"[A-Za-z][\w+.-]*:|[\w-]+(?:\.[\w-]+)+/|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|io|dev)$|.*@")
+
+
+def of_formula(arguments: Words) -> Effect | None:
+    """Returns `unknown` for `brew` with a word that names a formula's file or another person's tap: it is Ruby code."""
+    words = (word for word in arguments if not word.startswith("-"))
+    return "unknown" if any("/" in word or word.endswith(".rb") for word in words) else None
+
+
 def of_kill(arguments: Words) -> Effect | None:
     """Returns `changes` if processes are named by number, because they can be started again, and `reads` for `-l`; any
     other call, such as one for all processes, is `unknown`."""
