@@ -39,6 +39,15 @@ SEARCHES = (
 )
 
 TRACKED = (
+    *(
+        "git diff a.txt nothing",
+        "git diff src",
+        "git show a.txt",
+        "git show --stat abcd123",
+        "git show",
+        "git show -p --stat",
+    ),
+    *("git show HEAD --stat -p", "git show --stat HEAD:x", "git diff .env", "rg --files --unlisted x"),
     *("git diff-tree -p --root HEAD", "git format-patch --stdout -1", "git whatchanged -p", "git reflog show -p"),
     *("git diff-index -p HEAD~1", "git diff-files -p", "git status -vv", "git status -v", "git status --verb"),
     *("git merge-tree A A B", "git -C src show HEAD", "git -C src log -p", "git log -p -- src ':(top)'"),
@@ -59,7 +68,13 @@ TRACKED = (
         "git show HEAD:x -- a.txt",
     ),
     *("git diff -O -- main", "git diff HEAD -G -- main", "git log -p -G -- main", "git log --author -- -p"),
-    *("git show HEAD -- '*v'", "git show HEAD -- .", "git show HEAD -- .env", "git -C src show HEAD -- ../.env"),
+    *(
+        "git show HEAD -- '*v'",
+        "git show HEAD -- .",
+        "git show --pretty HEAD -- a.txt",
+        "git show HEAD -- .env",
+        "git -C src show HEAD -- ../.env",
+    ),
     *("git cat-file -p HEAD:x", "git cat-file --batch", "git archive HEAD", "git rerere diff", "git shortlog -p"),
     *(
         "git-show HEAD",
@@ -101,6 +116,11 @@ SETTINGS = (
 )
 
 ORDINARY = (
+    *("git diff a.txt", "git diff --cached src/a.py a.txt", "git show --stat HEAD", "git show --name-only HEAD~1"),
+    *(
+        "rg --files",
+        "rg --files src",
+    ),
     *("git status", "git status -s", "git status --porcelain=v2 -b", "git log --oneline", "git log --oneline -5"),
     *("git log -n 5 --stat", "git log --format=%h --since=2020", "git diff --stat", "git diff --name-only HEAD~1"),
     *(

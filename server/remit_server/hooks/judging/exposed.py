@@ -120,7 +120,8 @@ class Exposure:
             yield "it opens the files that its input names, which may be outside the workspace"
         if not _EXECS.isdisjoint(words):
             yield from self._below(".")
-        if _shows_names(command):
+        searches = [search for name, *rest in forms_of(command) if (search := search_of(name, rest)) is not None]
+        if _shows_names(command) or any(search.names_only for search in searches):
             return
         for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(words)):
             if self._is_file(path, "."):
@@ -128,11 +129,9 @@ class Exposure:
         for name, *rest in forms_of(command):
             if name in _CALL_GIT:
                 yield from self._of_git(rest if name == "git" else (), cwd)
-            search = search_of(name, rest)
-            if search is not None and not search.names_all:
-                yield from self._below(cwd)
-            if search is not None and search.follows:
-                yield from self._below(".")
+        for search in searches:
+            if search.follows or not search.names_all:
+                yield from self._below("." if search.follows else cwd)
         plain = [word for word in words if not word.startswith("-")]
         folders = [folder for word in plain if (folder := self._folder(word, cwd)) is not None]
         for word in plain:
@@ -149,9 +148,12 @@ class Exposure:
             return
         if self._in_other_repository(place):
             yield "git may take a folder of the project for a repository, whose settings can name programs"
-        if call.shown is None:
+        paths = call.shown
+        if paths is None and call.may_be_paths and all(self._is_file(path, place) for path in call.may_be_paths):
+            paths = call.may_be_paths
+        if paths is None:
             yield from self._below(".")
-        for path in call.shown or ():
+        for path in paths or ():
             yield from self._below(self._relative(posixpath.join(place, path)))
 
     def _in_other_repository(self, place: str) -> bool:

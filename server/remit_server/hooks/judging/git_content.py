@@ -63,6 +63,7 @@ _QUIET: Mapping[tuple[str, ...], frozenset[str]] = MappingProxyType(
     {
         **dict.fromkeys((("log",), ("shortlog",), ("whatchanged",), ("reflog",), ("stash", "list")), _LOG),
         **dict.fromkeys((("diff",), ("diff-tree",), ("diff-index",), ("diff-files",)), _DIFF),
+        ("show",): _LOG | _DIFF,
         ("status",): _STATUS,
         **dict.fromkeys((("rerere", "status"), ("rerere", "remaining"), ("bisect", "log")), frozenset[str]()),
         **dict.fromkeys((("lfs", "ls-files"), ("lfs", "status")), frozenset[str]()),
@@ -72,7 +73,7 @@ _QUIET: Mapping[tuple[str, ...], frozenset[str]] = MappingProxyType(
 """Options with which these commands show no content. One with `=` has its value in the same word."""
 _FORMATS = _words("--stat --shortstat --numstat --name-only --name-status --summary --dirstat --no-patch -s --quiet")
 _NEED_ONE: Mapping[str, frozenset[str]] = MappingProxyType(
-    {"diff": _FORMATS, "cat-file": frozenset({"-t", "-s", "-e"})}
+    {"diff": _FORMATS, "show": _FORMATS, "cat-file": frozenset({"-t", "-s", "-e"})}
 )
 """Commands that show content unless they have one of these options."""
 
@@ -105,11 +106,14 @@ _PATCH = re.compile(r"-[a-zA-Z]*[pv]|--patch|--verbose|--interactive|-i|--show-c
 
 @dataclass(frozen=True, slots=True)
 class GitCall:
-    """A git command: the folders of its `-C`, one within the other, and which paths' contents it may show: None for
-    any."""
+    """A git command: the folders of its `-C`, each within the last, and whose contents it may show: None for any.
+
+    If all words in `may_be_paths` are files, git takes none of them for a revision, and shows nothing else.
+    """
 
     folders: tuple[str, ...]
     shown: tuple[str, ...] | None
+    may_be_paths: tuple[str, ...] = ()
 
 
 def git_call(arguments: Sequence[str]) -> GitCall:
@@ -117,7 +121,8 @@ def git_call(arguments: Sequence[str]) -> GitCall:
     words = git_words(arguments)
     own = arguments[: len(arguments) - len(words)]
     folders = tuple(own[at + 1] for at, word in enumerate(own[:-1]) if word == "-C")
-    return GitCall(folders, _shown(tuple(words), tuple(arguments)))
+    shown = _shown(words, tuple(arguments))
+    return GitCall(folders, shown, _only_plain(words) if shown is None else ())
 
 
 def _shown(words: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -130,11 +135,26 @@ def _shown(words: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, ...
     return () if _is_quiet(words) else _named(words)
 
 
+def _only_plain(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the words without options of a command that compares, if none of them can be a pattern."""
+    options = [word for word in words[1:] if word.startswith("-")]
+    paths = tuple(word for word in words[1:] if not word.startswith("-"))
+    known = words[0] in {"diff", "log"} and _all_in(options, _PATCHES, _PATCHES_SHORT)
+    return paths if known and "--" not in words and all(map(_is_plain_path, paths)) else ()
+
+
+def _is_plain_path(path: str) -> bool:
+    return not path.startswith((":", "-")) and not set(path) & set("*?[\\:@^~{")
+
+
 def _is_quiet(words: tuple[str, ...]) -> bool:
     path = words[:2] if words[:2] in _QUIET else words[:1]
     options = [word for word in words[len(path) :] if word.startswith("-") and word != "--"]
     if path not in _QUIET or not _all_in(options, _QUIET[path], _NUMBER):
         return False
+    plain = (word for word in words[1:] if not word.startswith("-"))
+    if path == ("show",) and not all(map(_REVISION.fullmatch, plain)):
+        return False  # `show` prints a file's object whatever its options are
     return path[0] not in _NEED_ONE or any(_name(option) in _NEED_ONE[path[0]] for option in options)
 
 
@@ -163,5 +183,5 @@ def _named(words: tuple[str, ...]) -> tuple[str, ...] | None:
     else:
         known = _all_in(options, _PATCHES, _PATCHES_SHORT)
     revisions = [name for word in before for name in re.split(r"\.{2,3}", word) if name]
-    plain = all(not path.startswith((":", "-")) and not set(path) & set("*?[\\") for path in paths)
+    plain = all(map(_is_plain_path, paths))
     return paths if paths and plain and known and all(map(_REVISION.fullmatch, revisions)) else None

@@ -68,10 +68,11 @@ _FOLLOW = frozenset({"--dereference-recursive", "--follow"})
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search: whether it certainly names what it searches, and whether it follows links."""
+    """A search: whether it certainly names what it searches, whether it follows links, whether it only lists files."""
 
     names_all: bool
     follows: bool
+    names_only: bool = False
 
 
 def search_of(program: str, words: Sequence[str]) -> Search | None:
@@ -82,6 +83,8 @@ def search_of(program: str, words: Sequence[str]) -> Search | None:
     if row is None:
         return None
     call = next(calls_of((program, *words), family=family_of(row, program)))
+    if "--files" in call.options and not call.unknown:
+        return Search(names_all=True, follows=False, names_only=True)
     given = dict(call.values)
     goes_down = not call.options.isdisjoint({"--recursive", *_FOLLOW}) or call.unknown
     # A value may be abbreviated, as in `-d rec`.

@@ -49,7 +49,6 @@ _TELL: Mapping[str, tuple[tuple[str, ...], ...]] = MappingProxyType(
         "defaults": (("read",), ("export",), ("find",)),
         "gsettings": (("list-recursively",),),
         "dconf": (("dump",), ("read",)),
-        "crontab": ((),),
         "php": (("-i",), ("--info",)),
     }
 )
