@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +29,8 @@ from remit_server.workspace.paths.workspace_path import Workspace
 
 MOST_COMMAND = 200_000
 MOST_PATHS = 200
+_LESS_HELD = re.compile(r"(?i)sandbox|danger|unsafe|bypass|escalat|elevat|privileg|permission|sudo")
+"""An argument that may take a call out of its agent's own sandbox."""
 
 EFFECTS: Mapping[str, Effect] = {
     "agent.note": Effect.CONTROL,
@@ -93,10 +96,13 @@ def actions_of(tool: str, row: ToolRow | None, arguments: Mapping[str, JsonValue
 
 
 def _unheard(row: ToolRow, arguments: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yields a doubt for each argument that has text and that the tool's row does not know."""
+    """Yields a doubt for each argument that has text and that the tool's row does not know, and for each that may
+    switch a sandbox off."""
     if row.kind == "note":
         return
     for name, value in arguments.items():
+        if value and _LESS_HELD.search(name):
+            yield f"it asks to run without what holds it otherwise (`{visible(name[:40], 'show')}`)"
         if name not in row.names and name not in BESIDE and _has_text(value):
             yield f"Remit does not know its argument `{visible(name[:40], 'show')}`"
 

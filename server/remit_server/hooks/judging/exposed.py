@@ -7,7 +7,9 @@ name or together with its folder.
 
 from __future__ import annotations
 
+import os
 import posixpath
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,28 +17,26 @@ from pathlib import Path
 
 from remit_governance.policy.matching.paths import normalise, outside
 from remit_governance.policy.matching.scripts import in_scratch, parts_of
+from remit_governance.policy.shell.options import forms_of
 from remit_governance.policy.shell.parse import read_script
+from remit_governance.policy.shell.wrappers import SHELLS
 from remit_governance.values import Action
+from remit_server.hooks.judging.git_content import git_call
+from remit_server.hooks.judging.searches import search_of
+from remit_server.hooks.judging.told import what_it_tells
+from remit_server.hooks.judging.variables import shown_variable
 
 NAMES_ONLY = frozenset(
     {"ls", "find", "fd", "tree", "du", "df", "stat", "file", "test", "[", "pwd", "cd", "basename"}
 ) | {"dirname", "realpath", "readlink", "echo", "printf", "true", "false", "which", "type", "mkdir", "touch"}
 """Programs that show the names and metadata of files, not their contents."""
-SEARCHERS = frozenset({"rg", "ag", "ack", "ugrep"})
-"""Programs that read the folder they are in if none is named."""
-GIT_READERS = frozenset({"grep", "diff", "show", "log", "blame", "stash", "cat-file", "archive"})
-_PRINTERS = frozenset({"printenv", "set", "export", "declare", "typeset", "compgen"})
+_NAMES_IN_FILES = re.compile(r"-[a-zA-Z]*[fm].*|--(?:from|gitfile|infofile|magic|file).*")
+"""Options of `file` and `tree` after which they show what is in a file."""
 MOST_WORDS = 1_000
+MOST_PLACES = 8
 _RUN_FOR_EACH = frozenset({"xargs", "parallel"})
 _EXECS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_TELL_SECRETS = (
-    *(("docker", "inspect"), ("docker", "compose"), ("podman", "inspect"), ("helm", "get"), ("history",)),
-    *(("terraform", "output"), ("terraform", "show"), ("tofu", "output"), ("tofu", "show"), ("kubectl", "config")),
-    *(("npm", "config"), ("pnpm", "config"), ("yarn", "config"), ("pip", "config"), ("uv", "pip", "config")),
-    *(("git", "config", "--list"), ("git", "config", "-l"), ("git", "config", "--get-regexp"), ("gcloud", "config")),
-    *(("launchctl", "getenv"), ("launchctl", "print"), ("systemctl", "show-environment"), ("systemctl", "show")),
-)
-"""The first words of commands that print settings of the person or of a daemon, which may have keys in them."""
+_CALL_GIT = frozenset({"git", "gitk", "gh", "glab", "hub", "tig", "onefetch", "lazygit"})
 _GO_ELSEWHERE = frozenset({"cd", "pushd"})
 _WILD = frozenset("*?[")
 
@@ -64,11 +64,12 @@ class Exposure:
     def operands(self, action: Action) -> Iterator[str]:
         """Yields the words of a command line that may be files of the workspace, except of programs that show only
         names."""
-        parts = parts_of(action)
-        for command in (part.command for part in (*parts.actions, *parts.shadows)):
-            if command and command[0] not in NAMES_ONLY:
-                plain = (word for word in command[1:MOST_WORDS] if not word.startswith(("-", "/", "~")))
-                yield from (posixpath.normpath(posixpath.join(action.cwd or ".", word)) for word in plain)
+        commands = _commands(action)
+        for place in self._places(commands, action.cwd or "."):
+            for command in commands:
+                if not _shows_names(command):
+                    plain = (word for word in command[1:MOST_WORDS] if not word.startswith(("-", "/", "~")))
+                    yield from (posixpath.normpath(posixpath.join(place, word)) for word in plain)
 
     def is_folder(self, path: str) -> bool:
         """Returns whether a folder is there."""
@@ -79,19 +80,35 @@ class Exposure:
 
     def _of_script(self, action: Action) -> Iterator[str]:
         assert action.script is not None
-        parts = parts_of(action)
-        commands = [part.command for part in (*parts.actions, *parts.shadows) if part.command]
         for path in read_script(action.script).writes:
             if in_scratch(path):
                 yield f"it writes `{path[:60]}`, outside the workspace"
+        variable = shown_variable(action.script)
+        if variable is not None:
+            yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
+        commands = _commands(action)
+        places = self._places(commands, action.cwd or ".")
         for command in commands:
             if command[0] in _GO_ELSEWHERE and self._leads_out(command[1:], action.cwd or "."):
                 yield "it goes to a folder outside the workspace"
-            if any(command[: len(words)] == words for words in _TELL_SECRETS):
-                yield "it prints settings, which may contain secrets"
-            if _prints_environment(command):
-                yield "it shows the environment, which may contain secrets"
-            yield from self._of_command(command, action.cwd or ".")
+            yield from what_it_tells(command)
+            yield from _of_inner_script(command)
+            for place in places:
+                yield from self._of_command(command, place)
+
+    def _places(self, commands: Sequence[tuple[str, ...]], cwd: str) -> tuple[str, ...]:
+        """Returns the folders in which a command of the line may run, relative to the workspace."""
+        places = [cwd]
+        for command in commands:
+            if command[0] in _GO_ELSEWHERE and len(command) > 1:
+                places += [self._relative(posixpath.join(place, command[-1])) for place in places]
+                places = list(dict.fromkeys(places))[:MOST_PLACES]
+        return tuple(places)
+
+    def _relative(self, path: str) -> str:
+        """Returns a path as it is relative to the workspace, or absolute if it leads out."""
+        inside = path.startswith("/") and Path(posixpath.normpath(path)).is_relative_to(self.root)
+        return posixpath.relpath(path, self.root) if inside else posixpath.normpath(path)
 
     def _leads_out(self, words: Sequence[str], cwd: str) -> bool:
         place = next((word for word in words if not word.startswith("-")), "~")
@@ -103,19 +120,50 @@ class Exposure:
             yield "it opens the files that its input names, which may be outside the workspace"
         if not _EXECS.isdisjoint(words):
             yield from self._below(".")
-        if program in NAMES_ONLY:
+        searches = [search for name, *rest in forms_of(command) if (search := search_of(name, rest)) is not None]
+        if _shows_names(command) or any(search.names_only for search in searches):
             return
+        for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(words)):
+            if self._is_file(path, "."):
+                yield from self._below(path)
+        for name, *rest in forms_of(command):
+            if name in _CALL_GIT:
+                yield from self._of_git(rest if name == "git" else (), cwd)
+        for search in searches:
+            if search.follows or not search.names_all:
+                yield from self._below("." if search.follows else cwd)
         plain = [word for word in words if not word.startswith("-")]
         folders = [folder for word in plain if (folder := self._folder(word, cwd)) is not None]
         for word in plain:
             yield from self._by_other_name(posixpath.normpath(posixpath.join(cwd, word)))
-        reads_here = program in SEARCHERS or (program == "git" and not GIT_READERS.isdisjoint(plain[:1]))
-        # The first word is the pattern, which may happen to be the name of a file.
-        named = plain[2 if plain[:1] == ["grep"] else 1 :]
-        if reads_here and not folders and not any(self._is_file(word, cwd) for word in named):
-            folders = [cwd]
-        for folder in dict.fromkeys(folders):
-            yield from self._below(folder)
+        if program != "git":
+            for folder in dict.fromkeys(folders):
+                yield from self._below(folder)
+
+    def _of_git(self, words: Sequence[str], cwd: str) -> Iterator[str]:
+        call = git_call(words)
+        place = self._relative(posixpath.join(cwd, *call.folders))
+        if outside(normalise(place)):
+            yield "it goes to a folder outside the workspace"
+            return
+        if self._in_other_repository(place):
+            yield "git may take a folder of the project for a repository, whose settings can name programs"
+        paths = call.shown
+        if paths is None and call.may_be_paths and all(self._is_file(path, place) for path in call.may_be_paths):
+            paths = call.may_be_paths
+        if paths is None:
+            yield from self._below(".")
+        for path in paths or ():
+            yield from self._below(self._relative(posixpath.join(place, path)))
+
+    def _in_other_repository(self, place: str) -> bool:
+        """Returns whether a folder, or one above it in the workspace, looks like a repository without a `.git`."""
+        folder = self.root / place
+        while folder.is_relative_to(self.root):
+            if folder.name != ".git" and _looks_like_repository(folder):
+                return True
+            folder = folder.parent
+        return False
 
     def _folder(self, word: str, cwd: str) -> str | None:
         """Returns the folder that a word names, or that its glob looks in; None if the word is a file or no path."""
@@ -160,15 +208,40 @@ class Exposure:
             yield f"it may read `{found[:80]}`, which policy keeps unread: name the files to read"
 
 
-def _prints_environment(command: tuple[str, ...]) -> bool:
+def _commands(action: Action) -> list[tuple[str, ...]]:
+    """Returns the commands of a line, and those that wrap them."""
+    parts = parts_of(action)
+    return [part.command for part in (*parts.actions, *parts.shadows) if part.command]
+
+
+def _shows_names(command: tuple[str, ...]) -> bool:
     program, *words = command
-    if program == "ps" and any("e" in word for word in words if not word.startswith("-")):
-        return True
-    if any("/proc/" in word and "environ" in word for word in words):
-        return True
-    if program == "env":
-        return all(word.startswith("-") or "=" in word for word in words)
-    if program not in _PRINTERS:
+    from_files = program in {"file", "tree"} and any(map(_NAMES_IN_FILES.fullmatch, words))
+    return program in NAMES_ONLY and not from_files
+
+
+def _attached(words: Sequence[str]) -> Iterator[str]:
+    """Yields the values that stand in one word with their option: `--file=x`, `-fx`, `if=x`."""
+    for word in words[:MOST_WORDS]:
+        name, equals, value = word.partition("=")
+        if name.startswith("--exclude"):
+            continue
+        if equals and value:
+            yield value
+        if word[:1] == "-" and word[1:2] not in {"", "-"}:
+            yield from (word[at:] for at in range(2, min(len(word), 6)))
+
+
+def _of_inner_script(command: tuple[str, ...]) -> Iterator[str]:
+    if command[0] in SHELLS:
+        for word in command[1:]:
+            if (variable := shown_variable(word)) is not None:
+                yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
+
+
+def _looks_like_repository(folder: Path) -> bool:
+    try:
+        has = {name for name in ("HEAD", "objects", "refs", "commondir") if os.path.lexists(folder / name)}
+    except (OSError, ValueError):
         return False
-    sets_option = program == "set" and bool(words) and words not in (["-o"], ["+o"])
-    return program in {"printenv", "compgen"} or not (sets_option or any("=" in word for word in words))
+    return "HEAD" in has and ("commondir" in has or {"objects", "refs"} <= has)
