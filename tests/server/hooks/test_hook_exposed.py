@@ -200,7 +200,12 @@ def unlike(hooked: Hooked, lines: tuple[str, ...], *, allowed: bool) -> list[str
 
 def test_HOK_03_a_search_of_a_folder_with_a_secret_is_asked_about(hooked: Hooked) -> None:
     """THR-hooks-no-sandbox."""
-    assert unlike(hooked, SEARCHES, allowed=False) == []
+    (hooked.root / "conf").mkdir()
+    (hooked.root / "conf" / "prod.env").write_text("A=1\n")
+    (hooked.root / "plain").mkdir()
+    (hooked.root / "plain" / "led").symlink_to("../conf")
+    through_a_link = ("grep -r x plain/led/", "cat plain/led/*", "rg x plain/led", "cd plain/led && rg x")
+    assert unlike(hooked, (*SEARCHES, *through_a_link), allowed=False) == []
 
 
 def test_HOK_03_what_git_keeps_of_a_secret_is_asked_about(hooked: Hooked) -> None:
@@ -250,7 +255,9 @@ def test_HOK_03_a_folder_that_is_a_repository_by_itself_is_asked_about(hooked: H
         path = hooked.root / "lib" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("ref: refs/heads/main\n")
-    lines = ("cd lib && git status", "git -C lib status", "git -C lib ls-files -o", "git -C lib/sub log --oneline")
+    (hooked.root / "led").symlink_to("lib/sub")
+    lines: tuple[str, ...] = ("cd led && git status", "git -C led status")
+    lines += ("cd lib && git status", "git -C lib status", "git -C lib ls-files -o", "git -C lib/sub log --oneline")
     lines += ("cd lib; cd sub; git status", "git -C src -C ../lib status", f"git -C {hooked.root}/lib status")
     lines += ("git --git-dir=lib status", "git --git-dir lib status", "GIT_DIR=lib git status")
     assert unlike(hooked, lines, allowed=False) == []

@@ -158,12 +158,21 @@ class Exposure:
 
     def _in_other_repository(self, place: str) -> bool:
         """Returns whether a folder, or one above it in the workspace, looks like a repository without a `.git`."""
-        folder = self.root / place
-        while folder.is_relative_to(self.root):
-            if folder.name != ".git" and _looks_like_repository(folder):
-                return True
-            folder = folder.parent
+        for start in {place, self._led_to(place)}:
+            folder = self.root / start
+            while folder.is_relative_to(self.root):
+                if folder.name != ".git" and _looks_like_repository(folder):
+                    return True
+                folder = folder.parent
         return False
+
+    def _led_to(self, path: str) -> str:
+        """Returns the path to which links lead from this one, or the path itself if that is outside."""
+        try:
+            real = (self.root / path).resolve()
+        except (OSError, ValueError, RuntimeError):
+            return path
+        return real.relative_to(self.root).as_posix() if real.is_relative_to(self.root) else path
 
     def _folder(self, word: str, cwd: str) -> str | None:
         """Returns the folder that a word names, or that its glob looks in; None if the word is a file or no path."""
@@ -202,8 +211,8 @@ class Exposure:
         if unread is None:
             yield "Remit cannot tell whether it reads what policy keeps unread"
             return
-        prefix = "" if folder == "." else f"{folder.rstrip('/')}/"
-        found = next((path for path in unread if path.startswith(prefix) or path == folder), None)
+        names = {folder.rstrip("/"), self._led_to(folder)}
+        found = next((path for path in unread if any(_is_at(path, name) for name in names)), None)
         if found is not None:
             yield f"it may read `{found[:80]}`, which policy keeps unread: name the files to read"
 
@@ -237,6 +246,10 @@ def _of_inner_script(command: tuple[str, ...]) -> Iterator[str]:
         for word in command[1:]:
             if (variable := shown_variable(word)) is not None:
                 yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
+
+
+def _is_at(path: str, folder: str) -> bool:
+    return folder in {".", path} or path.startswith(f"{folder}/")
 
 
 def _looks_like_repository(folder: Path) -> bool:
