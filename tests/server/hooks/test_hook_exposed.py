@@ -237,6 +237,16 @@ def test_HOK_03_a_project_without_secrets_is_searched_and_compared_unasked(hooke
     assert unlike(hooked, (*lines, *ORDINARY), allowed=True) == []
 
 
+def test_HOK_03_an_absolute_path_is_judged_as_the_file_that_it_leads_to(hooked: Hooked) -> None:
+    root = hooked.root
+    (root / "src" / "twin").unlink()
+    lines = (f"cat {root}/a.txt", f"cd {root} && git status", f"git -C {root}/ status", f'head -n 3 "{root}/src/a.py"')
+    assert unlike(hooked, lines, allowed=True) == []
+    secret = (f"cat {root}/.env", f"cat {root}//.env", f"grep -r x {root}", f"cat {root}/src/../.env")
+    outside = (f"cat {root}/../b.txt", f"cat {root}2/a.txt", f"{root}/run.sh", f"cd {root}/.. && git status")
+    assert unlike(hooked, (*secret, *outside), allowed=False) == []
+
+
 def test_HOK_03_jq_does_not_import_a_secret(hooked: Hooked) -> None:
     """THR-hooks-other-names: jq adds `.json` to the name."""
     (hooked.root / "credentials.json").write_text("{}")

@@ -75,6 +75,15 @@ class Place:
         except (OSError, ValueError):
             return False
 
+    def spellings(self, folder: str) -> tuple[str, ...]:
+        """Returns the absolute spellings of a folder of the workspace: the real one and, if it is the agent's own
+        folder, the agent's."""
+        if folder.startswith("/"):
+            return ()
+        real = posixpath.normpath(posixpath.join(str(self.workspace.root), folder))
+        agents = self.cwd.rstrip("/")
+        return tuple(dict.fromkeys((real, agents))) if agents and self.relative(".") == folder else (real,)
+
     def from_root(self, path: str) -> str:
         """Resolves a path of a command line that is relative to the workspace. Raises ToolError."""
         return self._resolved(str(self.workspace.root), path)
@@ -125,8 +134,8 @@ def _foreign(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place:
 
 
 def _shell(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[Action]:
-    command = _command(tool, row, arguments)
     cwd = place.relative(_first(arguments, row.folder) or ".")
+    command = _with_near_paths(_command(tool, row, arguments), place.spellings(cwd))
     run = place.action("process.exec", tool)
     run = replace(run, command=command_words(command), script=command, cwd=cwd)
     yield run
@@ -141,6 +150,15 @@ def _shell(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: P
             yield place.action(part.syscall, tool, there)
         if part.syscall == "fs.write":
             yield place.action("fs.read", tool, there)
+
+
+def _with_near_paths(command: str, folders: Iterable[str]) -> str:
+    """Returns a command line in which each path below the folder where the line starts is relative to that folder.
+    Agents write absolute paths, and both spellings lead to the same file."""
+    for folder in folders:
+        below = re.compile(rf"(?<![^\s\"'=]){re.escape(folder)}(?:(/+)(?=[^\s\"'/;&|)])|/*(?=[\s\"';&|)]|$))")
+        command = below.sub(lambda found: "./" if found[1] else ".", command)
+    return command
 
 
 def _looked_at(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], place: Place) -> Iterator[Action]:
