@@ -219,6 +219,7 @@ def _describe_row(row: Program) -> dict[str, Json]:
         "does": does,
         "otherwise": row.otherwise,
         "unlisted": row.unlisted,
+        "reads_with_unlisted": "unknown" if row.strict and "reads" in does else None,
         "writes": list[Json](row.writes),
         "options": list[Json]((row.options or "").split()),
         "subcommands": [command.path for command in row.commands],

@@ -49,6 +49,7 @@ SOURCES = {"remit": "what Remit knows", "person": "your row", "project": "the pr
 WORDS = {
     "otherwise": "anything else",
     "unlisted": "at least, with an option that is not listed",
+    "reads_with_unlisted": "what reads, with an option that is not listed",
     "writes": "options that name a file to write",
     "judge": "its words are also checked by",
     "wraps": "runs another command, after these options",
