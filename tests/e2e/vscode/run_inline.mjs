@@ -62,7 +62,11 @@ await tell(home, { model, settings, env: { ...home.env, REMIT_RECORD: traffic } 
   await shot('1-ghost');
   await until('it is offered again', 30_000, offered);
   await page.keyboard.press('Tab');
-  await until('it is in the text', 30_000, async () => await ghost.count() === 0 && (await text()).includes('return sum(prices)'));
+  await until('it is in the text', 30_000, async () => {
+    // The script offers the same again behind what was taken; Escape leaves only what is in the text.
+    if (await ghost.count() > 0) await page.keyboard.press('Escape');
+    return await ghost.count() === 0 && (await text()).includes('return sum(prices)');
+  });
   assert.ok(!(await text()).includes('no more'));
 
   // A file that policy hides is not completed.

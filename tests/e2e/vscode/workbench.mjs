@@ -150,11 +150,12 @@ async function pick(page, key, typed, row) {
       if (await box.isVisible()) await page.keyboard.press('Escape');
     }
   }
-  // The box ignores an Enter that comes while its rows still change. An accepted row closes the box, or the box asks the next question.
+  // What comes next must wait until the box has taken the row: then it is closed, or asks the next question. Enter is pressed
+  // again only after long, because a second one would go to whatever has the focus by then.
   const accepted = async () => !(await box.isVisible()) || (await box.inputValue({ timeout: 1_000 }).catch(() => '')) !== typed;
-  for (let left = 20; left > 0; left -= 1) {
+  for (let left = 3; left > 0; left -= 1) {
     await page.keyboard.press('Enter');
-    if (await until(`${row} is accepted`, 500, accepted).then(() => true, () => false)) return;
+    if (await until(`${row} is accepted`, 10_000, accepted).then(() => true, () => false)) return;
   }
   throw new Error(`the box does not accept ${row}`);
 }
