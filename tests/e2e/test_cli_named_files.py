@@ -44,7 +44,12 @@ def test_B5_of_files_that_share_a_name_the_named_one_is_edited(path: str, remit:
     assert SAYS.renamed_every_occurrence in done.out
 
 
-@pytest.mark.parametrize("place", ["Makefile", "src/c/util.py", "a/util.py", "src/a/util.py and src/b/util.py"])
+def test_MOD_23_of_two_files_that_are_named_each_is_edited(remit: CommandLine) -> None:
+    done = remit(f"Use `new_name` instead of `old_name` throughout {' and '.join(SHARED[:2])}")
+    assert (done.code, changed(remit)) == (0, dict.fromkeys(SHARED[:2], RENAMED)), done.out
+
+
+@pytest.mark.parametrize("place", ["Makefile", "src/c/util.py", "a/util.py"])
 def test_B5_where_no_file_or_more_than_one_is_meant_none_is_edited(place: str, remit: CommandLine) -> None:
     """The model says so in words, and the exit code is 1."""
     done = remit(f"Use `new_name` instead of `old_name` throughout {place}")
