@@ -54,8 +54,8 @@ from remit_server.models.built_in.edits.line_edits import (
     Rewrite,
     SetValue,
     Title,
-    plan_edit,
 )
+from remit_server.models.built_in.edits.planning import plan_edit
 from remit_server.models.built_in.language.phrases import likely_phrases, pattern_of, phrase_table
 from remit_server.models.built_in.language.sentences import QUOTE_MARKS, Sentence, read_sentence
 from remit_server.models.built_in.routes import (
@@ -78,9 +78,10 @@ from remit_server.models.built_in.routes import (
     ValueOf,
     replaced_everywhere,
 )
-from remit_server.models.built_in.routing import route, wishes_in
+from remit_server.models.built_in.routing import route
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.steps import next_step
+from remit_server.models.built_in.wishes import wishes_in
 from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings

@@ -97,3 +97,23 @@ MESSAGE = 'With which message? As in: commit everything with the message "Name t
 OWN_GIT = "Commands that I run cannot write `.git`. In your own terminal: {command}"
 BRANCH = "Commands that I run cannot write `.git`, so I make no branches. In your own terminal: git switch -c {name}"
 COMMAND = "Which command? As in: run `make test`"
+
+_LOOKS = frozenset({"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"})
+
+
+def runs_tests(found: Route) -> bool:
+    """Returns whether a sentence asks for a run of the tests."""
+    return isinstance(found, Routed) and found.tool == "run_tests"
+
+
+def is_look(found: Route) -> bool:
+    """Returns whether a sentence asks to see something, so that doing it changes nothing."""
+    match found:
+        case Define() | ValueOf() | Tail():
+            return True
+        case Routed(tool="run_command", arguments=arguments):
+            return str(arguments.get("command")).startswith(("git log ", "git show "))
+        case Routed(tool=tool):
+            return tool in _LOOKS
+        case _:
+            return False

@@ -38,12 +38,13 @@ from remit_server.models.built_in.answers import (
 )
 from remit_server.models.built_in.declined import Beyond, beyond, decline, maybe_name, subject_of
 from remit_server.models.built_in.edits.kinds import NoPlace
-from remit_server.models.built_in.edits.line_edits import lines_of, plan_edit
+from remit_server.models.built_in.edits.planning import lines_of, plan_edit
 from remit_server.models.built_in.language.sentences import WHERE, read_sentence, without_courtesy
 from remit_server.models.built_in.language.words import IDENTIFIER, names_file
 from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail, ValueOf
-from remit_server.models.built_in.routing import MOST_CHARS, files_after, route, wishes_in
+from remit_server.models.built_in.routing import MOST_CHARS, route
 from remit_server.models.built_in.rules.looking import definition_of
+from remit_server.models.built_in.wishes import files_after, wishes_in
 from remit_server.models.ports import (
     ATTACHED,
     AssistantMessage,

@@ -1,0 +1,245 @@
+"""Parts a sentence into its wishes, in the order in which they are to be done (MOD-23). Pure.
+
+A sentence is parted only if a rule takes every part by itself, so that nothing of what is wished is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from remit_governance.values import Intent
+from remit_server.models.built_in.edits.line_edits import SetValue
+from remit_server.models.built_in.language.meant import says_it
+from remit_server.models.built_in.language.plain import JOINT, MOST_JOINTS, in_order, in_plain_verbs
+from remit_server.models.built_in.language.sentences import WISHES, read_sentence, without_courtesy, without_paths
+from remit_server.models.built_in.language.wished import is_wished
+from remit_server.models.built_in.language.words import says
+from remit_server.models.built_in.routes import (
+    MESSAGE,
+    Edited,
+    Missing,
+    Route,
+    Routed,
+    Tail,
+    ValueOf,
+    is_look,
+    runs_tests,
+)
+from remit_server.models.built_in.routing import MOST_CHARS, route
+
+_REFERS = re.compile(r"(?:see|cf|compare|as|like|siehe|vgl|voir|v[ée]ase|vedi)\b|@", re.IGNORECASE)
+"""Words that begin a reference, which explains the wish before it and is no wish of its own."""
+MOST_WISHES = 3
+
+
+def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
+    """Returns the wishes of a sentence in their order, if a rule takes each wish by itself or asks for a part of it;
+    none if any wish is left over."""
+    text = in_order(in_plain_verbs(text))
+    match route(text, files):
+        case None | Edited(guessed=True) | Missing(guessed=True):
+            whole: tuple[str, ...] = ()
+        case found if is_look(found) or runs_tests(found):  # rules may find these beside another wish
+            whole = (text,)
+        case found:
+            parts = _parted(text.strip(), files, MOST_WISHES)
+            ignored = 1 < len(parts) <= MOST_WISHES and route(parts[0], files) == found
+            return _with_messages(parts, files) if ignored else (text,)
+    wishes = _in_two_files(text, files) or _parted(text.strip(), files, MOST_WISHES)
+    return _with_messages(wishes, files) if 0 < len(wishes) <= MOST_WISHES else whole
+
+
+_ALL = re.compile(r"\b(?:everything|all|alles|tout|todo|tutto)\b", re.IGNORECASE)
+
+
+def _with_messages(wishes: Sequence[str], files: AbstractSet[str]) -> tuple[str, ...]:
+    """Returns the wishes with a message for each commit that has none: the person's own words for the changes before
+    it. A commit of nothing that was changed here keeps its question."""
+    told, changed = list[str](), ""
+    for wish in wishes:
+        match found := route(wish, files):
+            case Missing(question=question) if question == MESSAGE and changed:
+                everything = " everything" if _ALL.search(wish) else ""
+                told.append(f"commit{everything} with the message “{changed.replace('“', '').replace('”', '')}”")
+                changed = ""
+            case Edited() | Routed(intent=Intent.CODE):
+                changed = _told_also(changed, without_courtesy(wish))
+                told.append(wish)
+            case _:
+                told.append(wish)
+        files = files_after(found, files)
+    return tuple(told)
+
+
+def _told_also(changed: str, wish: str) -> str:
+    """Returns what was changed and then this too; of a wish that differs only in its last word, only that word."""
+    wish = wish if changed else f"{wish[:1].upper()}{wish[1:]}"
+    same, _, last = wish.rpartition(" ")
+    return " and ".join(filter(None, (changed, last if same and same.lower() in changed.lower() else wish)))
+
+
+_TWO_NAMED = re.compile(
+    r"([\w./-]*\w),? (?:and|und|et|y|ed?|&)(?: (?:in|to|from|of|also))*,? ([\w./-]*\w)", re.IGNORECASE
+)
+
+
+_BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tra|fra) $", re.IGNORECASE)
+
+
+def _in_two_files(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
+    """Returns one wish for each of two files that a sentence names side by side, if it is the same edit or look in each
+    of them; none otherwise. A file is never deleted or moved for such a sentence."""
+    for named in _TWO_NAMED.finditer(text):
+        apart = _BETWEEN.search(text[: named.start()]) is None
+        if apart and all(len(read_sentence(name, files).files) == 1 for name in named.groups()):
+            each = tuple(f"{text[: named.start()]}{name}{text[named.end() :]}" for name in named.groups())
+            if all(_changes_or_shows(route(wish, files)) for wish in each):
+                return each
+    return ()
+
+
+def _changes_or_shows(found: Route) -> bool:
+    match found:
+        case Edited(guessed=False) | Routed(tool="edit_file" | "read_file"):
+            return True
+        case _:
+            return False
+
+
+def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
+    """Returns two or more wishes in their order, or none; if there are more than `most`, returns more than `most`."""
+    if most < 1 or len(text) > MOST_CHARS or "\n" in text:
+        return ()
+    wished = is_wished(read_sentence(text, files))
+    joints = list(JOINT.finditer(text))
+    for joined in joints if len(joints) <= MOST_JOINTS else ():
+        first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
+        first = _with_file_of(rest, first, files)
+        firsts = _in_two_files(first, files) or (first,)
+        done = route(firsts[-1], files)
+        rest = _named_again(rest, done, files)
+        wishes = _stands_alone(rest) and all(_is_wish(each, files) for each in firsts)
+        if not wishes or (isinstance(done, Missing) and not done.sought):
+            continue
+        after = files_after(done, files)
+        following = _parted(rest, after, most - len(firsts)) or ((rest,) if _is_wish(rest, after) else ())
+        # What only looks does no harm, so two questions may be answered one after the other.
+        if following and (wished or all(is_look(route(each, files)) for each in (*firsts, *following))):
+            return (*firsts, *following)
+    return ()
+
+
+_FIRST = re.compile(r"^(?:first|firstly|zuerst|d'abord|primero|prima),? (?=\D)", re.IGNORECASE)
+
+
+def _with_file_of(rest: str, first: str, files: AbstractSet[str]) -> str:
+    """Returns a wish to set a value with the file that only the wish after it names: "theme dark and retries 4 in
+    settings"."""
+    first = _FIRST.sub("", first) if route(first, files) is None else first
+    if route(first, files) is not None:
+        return first
+    match route(rest, files):
+        case Edited(path=path, edit=SetValue()) if isinstance(route(f"{first} in {path}", files), Edited):
+            return f"{first} in {path}"
+        case _:
+            return first
+
+
+_SHOW_IT = re.compile(
+    r"(?:please )?(?:show|open|print|display|read|cat)(?: me)? (?:it|that|this|"
+    r"(?:the|this|that) (?:whole |entire |full )?(?:file|result))"
+    r"(?: again| then| to me| please)*|zeige? (?:mir )?(?:sie|es|die datei)|montre(?:-le|-la|(?:-moi)? le fichier)|"
+    r"mu[ée]stra(?:lo|me(?:lo)?|me el archivo)|mostra(?:lo|mi(?:lo)?|mi il file)",
+    re.IGNORECASE,
+)
+
+
+_THERE = re.compile(r" (?:there|in (?:it|there|that file|the same file))$", re.IGNORECASE)
+_ALSO = re.compile(r"(?:also |auch |aussi |tambi[ée]n |anche )?(?:the )?(\S+)", re.IGNORECASE)
+
+
+def _named_again(rest: str, done: Route, files: AbstractSet[str]) -> str:
+    """Returns the text after a wish with the path of the file that the wish is about, if it means that file: "show it",
+    "… in it", a file alone after a file was shown, or a change that lacks a file."""
+    path = _path_after(done)
+    if path is None:
+        return rest
+    if _SHOW_IT.fullmatch(rest) and not isinstance(done, Tail) and not is_look(done):
+        return f"show {path}"
+    if _THERE.search(rest):
+        return _THERE.sub(f" in {path}", rest)
+    also = _ALSO.fullmatch(rest)
+    if also and isinstance(done, Routed) and done.tool == "read_file" and read_sentence(also[1], files).files:
+        return f"show {also[1]}"
+    shares = isinstance(done, Edited) and _lacks_file(rest, files)
+    match route(f"{rest} in {path}", files) if shares else None:
+        case Edited(guessed=False):
+            return f"{rest} in {path}"
+        case _:
+            return rest
+
+
+def _path_after(done: Route) -> str | None:
+    """Returns the path of the one file that a wish is about, as it is after the wish is done."""
+    match done:
+        case Edited(path=path) | Tail(path=path):
+            return path
+        case Routed(tool="move_file", arguments={"new_path": str(path)}):
+            return path
+        case Routed(tool="write_file" | "edit_file" | "read_file" | "get_symbols", arguments={"path": str(path)}):
+            return path
+        case _:
+            return None
+
+
+def _lacks_file(text: str, files: AbstractSet[str]) -> bool:
+    """Returns whether a wish names no file, and no rule takes it without one."""
+    said = read_sentence(text, files)
+    return not said.files and not said.paths and isinstance(route(text, files), Missing | None)
+
+
+_COMMITS_IT = re.compile(
+    r"(?:git )?commit (?:it|this|that)(?: all)?(?:$| (?:as|with)\b(?!.*\b(?:it|this|that)\b))", re.IGNORECASE
+)
+
+
+def _stands_alone(rest: str) -> bool:
+    """Returns whether the text after a wish is clear without that wish: it has no "it", and begins no reference."""
+    return rest != "" and (not says_it(rest) or _COMMITS_IT.match(rest) is not None) and _REFERS.match(rest) is None
+
+
+def files_after(done: Route, files: AbstractSet[str]) -> AbstractSet[str]:
+    """Returns the files that exist after a wish is done."""
+    match done:
+        case Routed(tool="write_file", arguments=arguments):
+            return files | {str(arguments["path"])}
+        case Routed(tool="move_file", arguments=arguments):
+            return (files - {str(arguments["path"])}) | {str(arguments["new_path"])}
+        case Routed(tool="delete_file", arguments=arguments):
+            return files - {str(arguments["path"])}
+        case _:
+            return files
+
+
+SPOKEN = 4
+"""With so many words beside its files, a text that a rule takes is a wish, whatever its verb."""
+
+
+def _is_wish(text: str, files: AbstractSet[str]) -> bool:
+    """Returns whether a rule takes a text as a wish, or asks for a part of it. The text needs a verb, because a file
+    alone belongs to the wish before it ("delete a.py and b.py")."""
+    match route(text, files):
+        case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
+            return True
+        case Routed() | Tail() | ValueOf() | Missing():
+            said = read_sentence(text, files)
+            bare, spoken = said.bare, re.findall(r"[^\W\d_]{2,}", without_paths(said))
+            return (
+                len(spoken) >= SPOKEN
+                or any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking"))
+                or "commit" in bare
+            )
+        case _:
+            return False
