@@ -61,7 +61,12 @@ MOST_CHARS = 600
 def route(text: str, files: AbstractSet[str]) -> Route:
     """Returns what a sentence asks for, or None if no rule takes it. If none does, a plain word may name a file ("in
     settings"), but not one that is deleted, moved or made."""
-    return _routed(text, frozenset(files))
+    return _routed(text, frozenset(files)) if may_be_wish(text) else None
+
+
+def may_be_wish(text: str) -> bool:
+    """Returns whether rules look at a sentence: one line of at most `MOST_CHARS`, so that looking takes no time."""
+    return (line := text.strip()) != "" and "\n" not in line and len(text) <= MOST_CHARS
 
 
 @lru_cache(maxsize=256)  # the parts of a sentence are routed again and again: for each joint, and at each step
@@ -84,8 +89,6 @@ def _routed(text: str, files: frozenset[str]) -> Route:
 
 
 def _route(text: str, files: AbstractSet[str]) -> Route:
-    if not text.strip() or len(text) > MOST_CHARS or "\n" in text.strip():
-        return None
     text = in_plain_verbs(text)
     if _CONDITION.match(text.strip()) or _SECTION.search(text):
         return None

@@ -27,7 +27,7 @@ from remit_server.models.built_in.routes import (
     is_look,
     runs_tests,
 )
-from remit_server.models.built_in.routing import MOST_CHARS, route
+from remit_server.models.built_in.routing import may_be_wish, route
 
 _REFERS = re.compile(r"(?:see|cf|compare|as|like|siehe|vgl|voir|v[ée]ase|vedi)\b|@", re.IGNORECASE)
 """Words that begin a reference, which explains the wish before it and is no wish of its own."""
@@ -36,7 +36,9 @@ MOST_WISHES = 3
 
 def wishes_in(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
     """Returns the wishes of a sentence in their order, if a rule takes each wish by itself or asks for a part of it;
-    none if any wish is left over."""
+    none if any wish is left over, or if the sentence is longer than rules look at."""
+    if not may_be_wish(text):
+        return ()
     text = in_order(in_plain_verbs(text))
     match route(text, files):
         case None | Edited(guessed=True) | Missing(guessed=True):
@@ -110,7 +112,7 @@ def _changes_or_shows(found: Route) -> bool:
 
 def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
     """Returns two or more wishes in their order, or none; if there are more than `most`, returns more than `most`."""
-    if most < 1 or len(text) > MOST_CHARS or "\n" in text:
+    if most < 1:
         return ()
     wished = is_wished(read_sentence(text, files))
     joints = list(JOINT.finditer(text))
