@@ -81,6 +81,7 @@ from remit_server.models.built_in.routes import (
 from remit_server.models.built_in.routing import route
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.steps import next_step
+from remit_server.models.built_in.turns import DID_YOU_MEAN
 from remit_server.models.built_in.wishes import wishes_in
 from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.opening import open_runtime
@@ -824,7 +825,7 @@ def test_MOD_23_a_file_of_tests_is_told_by_its_name() -> None:
 @rows("sentence", BEYOND)
 def test_MOD_23_what_is_declined_is_declined_by_its_kind(sentence: str) -> None:
     assert route(sentence, FILES) is None
-    assert decline(read_sentence(sentence, FILES), FILES) == BEYOND[sentence]
+    assert decline(read_sentence(sentence, FILES)) == BEYOND[sentence]
 
 
 IN_QUOTES = {
@@ -837,7 +838,7 @@ IN_QUOTES = {
 def test_MOD_23_a_sentence_whose_texts_are_plain_words_is_given_back_in_quotes(sentence: str) -> None:
     ending = next_step([UserMessage(sentence)], {}, FILES)
     assert isinstance(ending, Ending)
-    assert ending.text == EDIT.format(example=IN_QUOTES[sentence])
+    assert ending == Ending.asking(DID_YOU_MEAN.format(plain=IN_QUOTES[sentence]))
     assert isinstance(route(IN_QUOTES[sentence], FILES), Edited | Routed)
 
 

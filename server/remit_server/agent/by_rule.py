@@ -11,7 +11,8 @@ from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
 from remit_server.models.built_in.answers import MODEL, WHAT, WHERE, Ending
 from remit_server.models.built_in.routes import Routed
-from remit_server.models.built_in.steps import follow_rules, turn_of
+from remit_server.models.built_in.steps import follow_rules
+from remit_server.models.built_in.turns import turn_of
 from remit_server.models.ports import (
     AssistantMessage,
     Declined,

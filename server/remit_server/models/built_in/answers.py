@@ -230,9 +230,13 @@ def _listed(route: Routed, result: str) -> str:
     return bounded(", ".join(marked)) if names else head
 
 
+def shown_lines(result: str) -> list[str]:
+    """Returns the lines that a read has shown."""
+    return [match[2] for line in result.split("\n")[1:] if (match := _LINE.fullmatch(line))]
+
+
 def _shown(route: Routed, result: str) -> str:
-    head, *rest = result.split("\n")
-    lines = [match[2] for line in rest if (match := _LINE.fullmatch(line))]
+    head, lines = result.partition("\n")[0], shown_lines(result)
     part = _LINES.search(head)
     told = f"\n\n{LINES_LEFT_OUT.format(first=part[1], last=part[2], all=part[3])}" if part else ""
     path = str(route.arguments["path"])
@@ -306,7 +310,7 @@ def _sought(pattern: str) -> str:
 
 def answer_shown(place: Place, result: str) -> str:
     """Returns a definition as the file has it: its first line, and what is indented below it."""
-    lines = [match[2] for line in result.split("\n")[1:] if (match := _LINE.fullmatch(line))]
+    lines = shown_lines(result)
     body = "\n".join([*lines[:1], *takewhile(lambda line: _is_within(line, lines[0]), lines[1:])])
     return f"{place.path}, line {place.line}:\n\n{verbatim(body.rstrip(), place.path)}"
 

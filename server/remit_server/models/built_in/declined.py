@@ -91,7 +91,7 @@ def maybe_name(said: Sentence) -> str | None:
     return None if word is None or word.lower() in filling() | _NO_NAMES else word
 
 
-def decline(said: Sentence, files: AbstractSet[str]) -> str:
+def decline(said: Sentence) -> str:
     """Returns the sentence that ends a turn for which there is no rule."""
     kind = beyond(said)
     match kind:
@@ -101,7 +101,7 @@ def decline(said: Sentence, files: AbstractSet[str]) -> str:
             return QUESTION
         case Beyond.EDIT:
             file = said.files[0] if len(said.files) == 1 else "FILE"
-            return EDIT.format(example=_in_quotes(said, files) or f"replace 'OLD' with 'NEW' in {file}")
+            return EDIT.format(example=f"replace 'OLD' with 'NEW' in {file}")
         case Beyond.OTHER:
             return ANY
         case _:
@@ -116,7 +116,7 @@ _TEXTS = ("old", "new", "text", "anchor", "literal")
 """The parts of a phrase that may be any text; without quotes it is not clear where they end or what they mean."""
 
 
-def _in_quotes(said: Sentence, files: AbstractSet[str]) -> str | None:
+def in_quotes(said: Sentence, files: AbstractSet[str]) -> str | None:
     """Returns the sentence with its texts in quotes if a rule takes it then, or else None."""
     if any(mark in said.text for mark in '"`“„«「'):
         return None

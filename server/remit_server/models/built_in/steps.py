@@ -7,9 +7,9 @@ A sentence that no rule takes is declined.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import assert_never
 
@@ -20,7 +20,6 @@ from remit_server.models.built_in.answers import (
     ASKED_FOR,
     HELP,
     NO_DEFINITION,
-    NOT_FOUND,
     NOT_GONE_ON,
     SOME,
     UNCHANGED,
@@ -32,11 +31,10 @@ from remit_server.models.built_in.answers import (
     files_found,
     has_failed,
     settings_found,
-    taken_in_part,
     total_lines,
     verbatim,
 )
-from remit_server.models.built_in.declined import Beyond, beyond, decline, maybe_name, subject_of
+from remit_server.models.built_in.declined import decline
 from remit_server.models.built_in.edits.kinds import NoPlace
 from remit_server.models.built_in.edits.planning import lines_of, plan_edit
 from remit_server.models.built_in.language.sentences import WHERE, read_sentence, without_courtesy
@@ -44,15 +42,13 @@ from remit_server.models.built_in.language.words import IDENTIFIER, names_file
 from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail, ValueOf
 from remit_server.models.built_in.routing import MOST_CHARS, route
 from remit_server.models.built_in.rules.looking import definition_of
+from remit_server.models.built_in.turns import MOST_LINES, Offered, TriedCall, Turn, is_offered, turn_of
 from remit_server.models.built_in.wishes import files_after, wishes_in
+from remit_server.models.built_in.without_rule import guess_wish, step_without_rule
 from remit_server.models.ports import (
     ATTACHED,
-    AssistantMessage,
     Message,
     ProposedCall,
-    ToolMessage,
-    ToolSpec,
-    UserMessage,
 )
 
 _EVERYWHERE = re.compile(
@@ -63,10 +59,6 @@ _EVERYWHERE = re.compile(
 )
 
 
-Offered = Mapping[Intent, tuple[ToolSpec, ...]]
-"""For each intent the tools that it opens."""
-
-
 def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending:
     """Returns a rule's next call, the answer after its last call, or a question for a missing part.
 
@@ -74,24 +66,50 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
     named; it is None if the tree is too large to list, and then the files are those that the sentence names.
     """
     turn = turn_of(messages)
-    turn = replace(turn, text=_with_attached(turn.text, _files_before(turn, known)))
-    followed = follow_rules(turn, offered, known)
-    if followed is not None:
+    files = _files_before(turn, known)
+    turn = replace(turn, text=_with_attached(turn.text, files))
+    followed, made = _rules_so_far(turn, offered, files)
+    if not (followed is None or (isinstance(followed, Ending) and _may_be_guessed(followed, turn.tried[:made]))):
         return followed
-    if turn.call is None or turn.call.name in _FILES_SHOWN:
-        return _decline(turn, offered, _files_before(turn, known))
+
+    def follow(wishes: Sequence[str], rest: Turn) -> Routed | Ending | None:
+        (wish, *more) = wishes
+        return _follow_each(wishes, rest, offered, files) if more else _follow(wish, rest, offered, files)
+
+    left = replace(turn, tried=turn.tried[made:])
+    if followed is not None:
+        return guess_wish(left, offered, files, follow) or followed
+    came = step_without_rule(left, offered, files, follow)
+    if turn.call is None or turn.tried[0].call.name in _FILES_SHOWN or (isinstance(came, Ending) and came.done):
+        return came
     # The files changed after the call was chosen, so that no rule takes the sentence now. Still tell what the call did.
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
 
 
+def _rules_so_far(turn: Turn, offered: Offered, files: AbstractSet[str]) -> tuple[Routed | Ending | None, int]:
+    """Returns what the rules answered and after how many of the calls, or their next step after all calls."""
+    steps = ((_follow_rules(replace(turn, tried=turn.tried[:made]), offered, files), made) for made in count())
+    return next((came, made) for came, made in steps if not isinstance(came, Routed) or made == len(turn.tried))
+
+
+def _may_be_guessed(ended: Ending, tried: Sequence[TriedCall]) -> bool:
+    """Returns whether a rule only looked, and asks for a part or found no place for a change, so that something else
+    may be meant."""
+    looked = all(each.call.name in _FILES_SHOWN and not each.result.startswith("error ") for each in tried)
+    return looked and not ended.done and (ended.asks or ended.text.startswith(UNCHANGED))
+
+
 def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending | None:
     """Returns the step that a rule derives from the sentence, as `next_step` does, or None if no rule takes it."""
-    before = _files_before(turn, known)
-    if len(wishes := wishes_in(turn.text, before)) > 1:
-        return _follow_each(wishes, turn, offered, before)
-    followed = _follow(turn.text, turn, offered, before)
-    if followed is None and (named := _named_alone(turn.text, before)):
-        return _follow(turn.text, turn, offered, before | {named})  # the call's error says why it cannot be opened
+    return _follow_rules(turn, offered, _files_before(turn, known))
+
+
+def _follow_rules(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
+    if len(wishes := wishes_in(turn.text, files)) > 1:
+        return _follow_each(wishes, turn, offered, files)
+    followed = _follow(turn.text, turn, offered, files)
+    if followed is None and (named := _named_alone(turn.text, files)):
+        return _follow(turn.text, turn, offered, files | {named})  # the call's error says why it cannot be opened
     return followed
 
 
@@ -126,7 +144,7 @@ def _follow_each(
     for at, wish in enumerate(wishes):
         came, made = _follow_so_far(wish, left, offered, known[at])
         if came is None and at:  # a guess that the file does not bear out
-            came = Ending(decline(read_sentence(wish, known[at]), known[at]))
+            came = Ending(decline(read_sentence(wish, known[at])))
         if not isinstance(came, Ending):
             return came
         told.append(came.text)
@@ -154,26 +172,6 @@ def _files_before(turn: Turn, known: AbstractSet[str] | None) -> AbstractSet[str
 
 _TESTS_TOO = re.compile(r",? (?:also|even|including|too) (?:in )?(?:the )?tests?$", re.IGNORECASE)
 _FILES_SHOWN = frozenset({"read_file", "search_files", "list_files"})
-
-
-def _decline(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending:
-    """Declines the sentence; if a question is about one name, first looks up where that name is defined."""
-    said = read_sentence(turn.text.strip()[:MOST_CHARS], files)  # a pasted line may have any length
-    asked = beyond(said) is Beyond.QUESTION
-    name = (subject_of(said) or maybe_name(said)) if asked else None
-    if name is None:
-        return Ending(decline(said, files))
-    look = definition_of(name)
-    if turn.call is None:
-        return look if _is_offered(look, offered) else Ending(decline(said, files))
-    if dict(turn.call.arguments) != dict(look.arguments):  # a rule searched for something else and found nothing
-        return Ending(decline(said, files))
-    place = answer(look, turn.result)
-    if place.text == NOT_FOUND and subject_of(said) is not None:
-        return Ending(f"{NO_DEFINITION.format(name=name)} {decline(said, files).removeprefix('I stopped: ')}")
-    if place.text == NOT_FOUND or not place.done:
-        return Ending(decline(said, files))
-    return Ending(f"{decline(said, files)} {place.text.replace('It is', f'`{name}` is', 1)}")
 
 
 def _named_alone(text: str, files: AbstractSet[str]) -> str | None:
@@ -229,7 +227,7 @@ def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) ->
 def _call(routed: Routed, turn: Turn, offered: Offered) -> Routed | Ending | None:
     """Returns the one call, or the answer after it; None if the call is not offered or another one was made."""
     if turn.call is None:
-        return routed if _is_offered(routed, offered) else None
+        return routed if is_offered(routed, offered) else None
     made = turn.call.name == routed.tool and dict(turn.call.arguments) == dict(routed.arguments)
     return answer(routed, turn.result) if made else None
 
@@ -239,7 +237,7 @@ def _edit_line(edited: Edited, turn: Turn, offered: Offered) -> Routed | Ending 
     read = Routed(Intent.ANALYZE, "read_file", {"path": edited.path, "limit": MOST_LINES})
     match turn.call:
         case None:
-            return read if _is_offered(read, offered) else None
+            return read if is_offered(read, offered) else None
         case ProposedCall(name="edit_file"):
             return answer_edit(edited.edit, turn.result)
         case _ if turn.refused:
@@ -252,19 +250,17 @@ def _edit_line(edited: Edited, turn: Turn, offered: Offered) -> Routed | Ending 
         if edited.guessed:
             return None
         return Ending(f"{UNCHANGED} {str(why)[:1].upper()}{str(why)[1:]}.")
-    return step if _is_offered(step, offered) else Ending(UNCHANGED)
+    return step if is_offered(step, offered) else Ending(UNCHANGED)
 
 
 MOST_SHOWN_LINES = 80
-MOST_LINES = 5_000
-"""The most lines that `read_file` shows at once."""
 
 
 def _show(shown: Define, turn: Turn, offered: Offered) -> Routed | Ending | None:
     """Returns the next of the two calls for a definition, the search and the read, or the answer after the second."""
     look = definition_of(shown.name, shown.path)
     if turn.call is None:
-        return look if _is_offered(look, offered) else None
+        return look if is_offered(look, offered) else None
     if turn.refused:
         return answer(look, turn.result)
     found = definitions(turn.found)
@@ -286,7 +282,7 @@ def _tell_value(asked: ValueOf, turn: Turn, offered: Offered) -> Routed | Ending
     names = list(dict.fromkeys(("[-_. ]?".join(asked.words), asked.words[-1])))
     searches = [_values_of(name, asked.path) for name in names]
     if turn.call is None:
-        return searches[0] if _is_offered(searches[0], offered) else None
+        return searches[0] if is_offered(searches[0], offered) else None
     if turn.refused:
         return answer(searches[0], turn.result)
     looked = [tried for tried in turn.tried if tried.call.name == "search_files"]
@@ -317,7 +313,7 @@ def _show_end(shown: Tail, turn: Turn, offered: Offered) -> Routed | Ending | No
     ones."""
     first = Routed(Intent.ANALYZE, "read_file", {"path": shown.path, "limit": 1})
     if turn.call is None:
-        return first if _is_offered(first, offered) else None
+        return first if is_offered(first, offered) else None
     if turn.refused:
         return answer(first, turn.result)
     total = total_lines(turn.tried[0].result)
@@ -340,7 +336,7 @@ def _seek(missing: Missing, text: str, turn: Turn, offered: Offered, files: Abst
         pattern = rf"(?i)(?:\b|_){'[_-]?'.join(map(re.escape, missing.sought.split()))}(?:\b|_)"
     look = Routed(Intent.ANALYZE, "search_files", {"pattern": pattern, "context_lines": 0})
     if turn.call is None:
-        return look if _is_offered(look, offered) else Ending.asking(missing.question)
+        return look if is_offered(look, offered) else Ending.asking(missing.question)
     if len(turn.tried) > 1:
         return _in_each(text, turn, offered, files)
     if turn.refused:
@@ -379,10 +375,6 @@ def _told(came: Ending, turn: Turn, places: Sequence[str]) -> Ending:
     return Ending(f"I stopped at {places[-1]}: {why} Changed before that: {before}.")
 
 
-def _is_offered(step: Routed, offered: Offered) -> bool:
-    return any(tool.name == step.tool for tool in offered.get(step.intent, ()))
-
-
 def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
     """Returns the files as they were before a call that may have made, moved or removed one."""
     path, new_path = str(call.arguments.get("path")), str(call.arguments.get("new_path"))
@@ -395,61 +387,3 @@ def _before(call: ProposedCall, files: AbstractSet[str]) -> AbstractSet[str]:
             return (files - {new_path}) | {path}
         case _:
             return files
-
-
-@dataclass(frozen=True, slots=True)
-class TriedCall:
-    """A call and its result, which is empty until there is one."""
-
-    call: ProposedCall
-    result: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """The last sentence of the person, and the calls that were made for it, with their results."""
-
-    text: str
-    tried: tuple[TriedCall, ...] = ()
-
-    @property
-    def call(self) -> ProposedCall | None:
-        """The last call."""
-        return self.tried[-1].call if self.tried else None
-
-    @property
-    def result(self) -> str:
-        """The result of the last call."""
-        return self.tried[-1].result if self.tried else ""
-
-    @property
-    def found(self) -> str:
-        """The result of the first search."""
-        return next((each.result for each in self.tried if each.call.name == "search_files" and each.result), "")
-
-    @property
-    def in_part(self) -> bool:
-        """Whether the person took only a part of a change."""
-        return any(taken_in_part(each.result) for each in self.tried)
-
-    @property
-    def refused(self) -> bool:
-        """Whether the last call was refused or failed."""
-        return self.result.startswith("error ")
-
-
-def turn_of(messages: Sequence[Message]) -> Turn:
-    """Returns the state of a conversation's last turn."""
-    turn = Turn("")
-    for message in messages:
-        match message:
-            case UserMessage(text):
-                turn = Turn(text)
-            case AssistantMessage(_, calls) if calls:
-                turn = Turn(turn.text, (*turn.tried, TriedCall(calls[-1])))
-            case ToolMessage(_, _, text) if turn.tried:
-                *before, last = turn.tried
-                turn = Turn(turn.text, (*before, TriedCall(last.call, text)))
-            case _:
-                pass
-    return turn

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.edits.line_edits import SetValue
@@ -126,11 +127,39 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
         if not wishes or (isinstance(done, Missing) and not done.sought):
             continue
         after = files_after(done, files)
-        following = _parted(rest, after, most - len(firsts)) or ((rest,) if _is_wish(rest, after) else ())
+        alone = _is_wish(rest, after) and (is_look(done) or _is_asked(rest, after))
+        following = _parted(rest, after, most - len(firsts)) or ((rest,) if alone else ())
         # What only looks does no harm, so two questions may be answered one after the other.
         if following and (wished or all(is_look(route(each, files)) for each in (*firsts, *following))):
             return (*firsts, *following)
     return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """The one wish of a sentence that no rule takes, and the wishes before and after it, which rules take."""
+
+    before: tuple[str, ...]
+    wish: str
+    after: tuple[str, ...]
+
+
+def odd_one(text: str, files: AbstractSet[str]) -> Odd | None:
+    """Returns the first wish of a sentence that no rule takes beside one that a rule takes; None if there is none."""
+    text = in_order(in_plain_verbs(text.strip()))
+    joints = list(JOINT.finditer(text)) if may_be_wish(text) else []
+    for joined in joints if len(joints) <= MOST_JOINTS else ():
+        first, rest = text[: joined.start()].strip(), text[joined.end() :].strip()
+        taken = _is_taken(first, files), _is_taken(rest, files)
+        if taken == (False, True) and _stands_alone(rest):
+            return Odd((), first, (rest,))
+        if taken == (True, False) and _stands_alone(rest):
+            return Odd((first,), rest, ())
+    return None
+
+
+def _is_taken(text: str, files: AbstractSet[str]) -> bool:
+    return _is_wish(text, files) and not isinstance(route(text, files), Missing)
 
 
 _FIRST = re.compile(r"^(?:first|firstly|zuerst|d'abord|primero|prima),? (?=\D)", re.IGNORECASE)
@@ -236,12 +265,19 @@ def _is_wish(text: str, files: AbstractSet[str]) -> bool:
         case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
             return True
         case Routed() | Tail() | ValueOf() | Missing():
-            said = read_sentence(text, files)
-            bare, spoken = said.bare, re.findall(r"[^\W\d_]{2,}", without_paths(said))
-            return (
-                len(spoken) >= SPOKEN
-                or any(says(idea, bare) for idea in (*WISHES, "sets", "status", "diff", "asking"))
-                or "commit" in bare
-            )
+            spoken = re.findall(r"[^\W\d_]{2,}", without_paths(read_sentence(text, files)))
+            return len(spoken) >= SPOKEN or _is_asked(text, files)
         case _:
             return False
+
+
+def _is_asked(text: str, files: AbstractSet[str]) -> bool:
+    """Returns whether a text has a verb of a wish, or is a wish without one. After a change "the FIXME in a.py" is
+    none: the change is meant there too."""
+    match route(text, files):
+        case Edited() | Routed(intent=Intent.EXECUTE | Intent.CODE):
+            return True
+        case _:
+            bare = read_sentence(text, files).bare
+            ideas = (*WISHES, "sets", "status", "diff", "asking")
+            return any(says(idea, bare) for idea in ideas) or "commit" in bare

@@ -46,9 +46,14 @@ def in_order(text: str) -> str:
     return f"{plain} {rest}, then {found['last'] or found['ends']}"
 
 
-_AND = r"and|then|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|ed?|poi|dopo"
+_AND = (
+    r"and|then|n|after that|afterwards|also|und|dann|danach|et|puis|ensuite|y|luego|despu[ée]s|e depois|depois|ed?|poi|"
+    r"dopo"
+)
 JOINT = re.compile(
-    rf" & |[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +|(?:(?<=[てでし])、|。)(?:(?:それから|その後|次に)、?)?", re.IGNORECASE
+    rf" [&+] |[,;.]? +(?:(?:{_AND})\b,? *)+|[,;.] +|"
+    r"(?:(?<=[てでし])、|。)(?:(?:それから|その後|次に)、?)?",
+    re.IGNORECASE,
 )
 """What may stand between two wishes."""
 MOST_JOINTS = 12

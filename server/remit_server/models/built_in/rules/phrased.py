@@ -203,6 +203,9 @@ MOST_SHORT = 3
 """The most letters of a word that is so short that another one is hardly its right spelling."""
 
 
+_MUST_BE = re.compile(r"\b(?:should|must|has to|needs to|ought to|shall) be \S+$", re.IGNORECASE)
+
+
 def _replace(said: Sentence, parts: Parts) -> Route:
     old, new = parts["old"], parts["new"]
     both = {"old", "new"} <= parts.quoted
@@ -217,7 +220,8 @@ def _replace(said: Sentence, parts: Parts) -> Route:
         return None
     word = may_be_name(new) and not (_IS_WAY.fullmatch(old) or _IS_WAY.fullmatch(new))
     spelled = re.fullmatch(IDENTIFIER, old) is None or word
-    clear = both or named or respelled or spelled or _is_config(said)
+    value = _is_config(said) and _MUST_BE.search(said.short) is not None  # "title must be Pages"
+    clear = both or named or respelled or ((spelled or _is_config(said)) and not value)
     if not clear or not (both or plain or _is_passage(said, old, new)) or old == new:
         return None
     if len(said.files) != 1:

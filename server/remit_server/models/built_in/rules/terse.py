@@ -15,7 +15,7 @@ from remit_server.models.built_in.language.texts import is_code, is_property
 from remit_server.models.built_in.language.words import IDENTIFIER
 from remit_server.models.built_in.routes import FILE, Edited, Missing, Route
 
-_FILLING = frozenset(
+SAYS_NOTHING = frozenset(
     {
         "a", "an", "and", "at", "be", "change", "constant", "for", "has", "have", "in", "is", "it", "its", "key",
         "make", "must", "my", "need", "needs", "now", "of", "option", "our", "put", "set", "setting", "should", "that",
@@ -85,7 +85,7 @@ def take_terse(said: Sentence) -> Route:
     if not _sets_one(said) or _ASKS_NOTHING.search(told):
         return None
     words = [word.strip(",;:!()") for word in re.sub(r"(?<=\w)=(?=\S)|->|=>|→|: ", " = ", told).split()]
-    left = [word for word in words if word not in {"", "=", "&", "."} and word.lower() not in _FILLING]
+    left = [word for word in words if word not in {"", "=", "&", "."} and word.lower() not in SAYS_NOTHING]
     if not 2 <= len(left) <= MOST_WORDS + 1:
         return None
     *name, value = left

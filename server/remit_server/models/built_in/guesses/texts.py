@@ -1,0 +1,202 @@
+"""Guesses which text of a file is replaced, added, ticked or removed (MOD-29). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from remit_server.models.built_in.guesses.evidence import FileLine, rank
+from remit_server.models.built_in.guesses.guess import Guess, quoted
+from remit_server.models.built_in.guesses.words import Wording, stems, tokens
+from remit_server.models.built_in.language.words import names_new_file
+
+_ARROW = re.compile(r"(?P<old>\S.*?)\s*(?:->|=>|→|-->)\s*(?P<new>.+)")
+_CONTRAST = re.compile(
+    r"[\"'`]?(?P<one>[\w.-]*\w)[\"'`]?,? (?:(?:and |et |e |y |und )?(?:not|non|no|nicht|pas)|instead of|rather than|"
+    r"statt|anstatt|au lieu de|en lugar de|en vez de|invece di|em vez de) (?:\w+ )?[\"'`]?(?P<other>[\w.-]*\w)[\"'`]?",
+    re.IGNORECASE,
+)
+_ITS = re.compile(
+    r"\b(?:its|it's|should be|should read|is spelled|must be|correct is|richtig ist|hei(?:ß|ss)t|c'est|es|è|meant|"
+    r"means) [\"'`]?(?P<new>[\w-]+)",
+    re.IGNORECASE,
+)
+_ALIKE = 0.6
+_AFTER_COLON = re.compile(r":\s+(?P<text>\S.*)$")
+_END = re.compile(
+    r"\b(?:end|bottom|last|below everything|ende|unten|schluss|letzte\w*|fin|bas|dernière?|final|[úu]ltim[oa]|abajo|"
+    r"fondo|fine|coda)\b",
+    re.IGNORECASE,
+)
+_TOP = re.compile(r"\b(?:top|first line|anfang|oben|début|haut|principio|inicio|inizio|cima)\b", re.IGNORECASE)
+_AFTER = re.compile(
+    r"\b(?:right |directly |just )?(?:after|below|under(?:neath)?|beneath|following|nach|unter|hinter|après|sous|"
+    r"después de|debajo de|tras|dopo|sotto) (?P<anchor>.+)",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(
+    r"\b(?:right |directly |just )?(?:before|above|over|vor|über|avant|au-dessus de|antes de|encima de|prima di|sopra) "
+    r"(?P<anchor>.+)",
+    re.IGNORECASE,
+)
+_TICKS = re.compile(
+    r"\b(?:tick(?:ed)?|check(?:ed)? (?:\w+ )?off|check (?:that|this|the) (?:box|item|entry)|cross(?:ed)? (?:\w+ )?off|"
+    r"mark(?:ed)? (?:\w+ )*(?:as )?done|done|abhaken|hak\w*|erledigt|coche[rz]?|marca\w*|spunta\w*)\b",
+    re.IGNORECASE,
+)
+_UNTICKED = re.compile(r"(?P<head>\s*[-*+] \[) (?P<rest>\].*)")
+_REMOVES = re.compile(
+    r"\b(?:bin|strip|toss|throw|kick|take|cut|scrap|ditch|zap|kill|lose|weg|raus|tira\w*|retire\w*|enl[eè]ve\w*|"
+    r"saca\w*|leva\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def guess_replacement(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
+    """Yields the replacement of a text that the file has once by another. Which of two quoted texts is the old one, the
+    file says."""
+    text = "\n".join(line.text for line in lines)
+    pairs = [*_told_pairs(wording), *((one, other) for one, other in _quoted_pairs(wording) if not _count(text, other))]
+    for old, new in pairs:
+        told = (quoted(old), quoted(new))
+        if _count(text, old) == 1 and old != new and None not in told:
+            yield Guess(f"replace {told[0]} with {told[1]} in {lines[0].path}", sure=True)
+            return
+
+
+def _quoted_pairs(wording: Wording) -> Iterator[tuple[str, str]]:
+    if len(wording.said.quoted) == _OLD_AND_NEW and not wording.has("adds"):
+        one, other = wording.said.quoted
+        yield from ((one, other), (other, one))
+
+
+def _told_pairs(wording: Wording) -> Iterator[tuple[str, str]]:
+    """Yields each old text and its new one, as the sentence says which is which."""
+    said = wording.said
+    if len(said.quoted) == 1 and (its := _ITS.search(said.bare)) and _is_alike(its["new"], said.quoted[0]):
+        yield said.quoted[0], its["new"]
+    if (arrow := _ARROW.search(said.short)) is not None:
+        new = arrow["new"].strip(" .\"'`")
+        words = arrow["old"].strip(" \"'`").split()
+        yield from ((" ".join(words[at:]).strip("\"'`"), new) for at in range(len(words)))
+    for found in _CONTRAST.finditer(said.short):
+        yield found["other"], found["one"]
+
+
+def _is_alike(one: str, other: str) -> bool:
+    return SequenceMatcher(None, one.lower(), other.lower()).ratio() >= _ALIKE
+
+
+def _count(text: str, part: str) -> int:
+    return len(re.findall(rf"(?<!\w){re.escape(part)}(?!\w)", text)) if part else 0
+
+
+def guess_new_line(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
+    """Yields the insertion of the text in quotes, or after a colon, at the end or beside the one line that is named."""
+    text = _payload(wording, lines)
+    if text is None or any(line.text.strip() == text for line in lines):
+        return
+    told, path = quoted(text), lines[0].path
+    if told is None:
+        return
+    rest = wording.said.text.replace(text, " ")
+    for pattern, word in ((_AFTER, "after"), (_BEFORE, "before")):
+        if (beside := pattern.search(rest)) and (anchor := _anchor(beside["anchor"], wording, lines)):
+            yield Guess(f"add the line {told} {word} the line {anchor} in {path}", sure=True)
+            return
+    if _END.search(rest) or (path.endswith(".csv") and "," in text and wording.has("adds")):
+        yield Guess(f"add the line {told} at the end of {path}", sure=True)
+    elif _TOP.search(rest):
+        yield Guess(f"add the line {told} at the top of {path}")
+
+
+def _payload(wording: Wording, lines: Sequence[FileLine]) -> str | None:
+    said = wording.said
+    if len(said.quoted) == 1:
+        return said.quoted[0]
+    if said.quoted:
+        return None
+    if (after := _AFTER_COLON.search(said.text)) is not None:
+        return after["text"]
+    has = {line.text.strip() for line in lines}
+    if not (wording.has("adds") or _END.search(said.text) or _AFTER.search(said.text) or _BEFORE.search(said.text)):
+        return None
+    odd = [
+        each
+        for each in re.findall(r"\S*[_*/,]\S*\w\S*", said.bare)
+        if each not in has and each.strip("./") not in said.files
+    ]
+    return odd[0].strip(".") if len(odd) == 1 else None
+
+
+def file_of_rows(wording: Wording, found: Sequence[FileLine]) -> str | None:
+    """Returns the one table with as many columns as the new row of a sentence has."""
+    text = _payload(wording, ())
+    columns = text.count(",") if text else 0
+    tables = {line.path for line in found if line.path.endswith(".csv") and line.text.count(",") == columns}
+    return tables.pop() if columns > 1 and len(tables) == 1 else None
+
+
+def _anchor(text: str, wording: Wording, lines: Sequence[FileLine]) -> str | None:
+    wanted = stems(text) & frozenset(wording.words)
+    found = [line for line in lines if wanted and wanted <= stems(line.text)]
+    return quoted(found[0].text.strip()) if len(found) == 1 else None
+
+
+def guess_tick(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
+    """Yields the tick in the one open box whose line has a word of the sentence."""
+    if _TICKS.search(wording.said.text) is None:
+        return
+    ranked = rank(wording, [line for line in lines if _UNTICKED.fullmatch(line.text)])
+    for line in (each.line for each in ranked[:1] if sum(other.share == each.share for other in ranked) == 1):
+        ticked = _UNTICKED.sub(r"\g<head>x\g<rest>", line.text)
+        told = (quoted(line.text.strip()), quoted(ticked.strip()))
+        if None not in told:
+            yield Guess(f"replace {told[0]} with {told[1]} in {line.path}", sure=True)
+
+
+def guess_removal(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
+    """Yields the removal of the one line that has most words of a sentence that says that something goes; it is sure
+    for the one row of a table that has all of them."""
+    if not (wording.has("deletes") or _REMOVES.search(wording.said.text)):
+        return
+    texts = (*wording.said.quoted, *wording.names)
+    wanted = (frozenset(wording.words) | {part for text in texts for part in tokens(text)}) - _OF_A_LINE
+    had = [(len(wanted & tokens(line.text)), line) for line in lines]
+    most = max((count for count, _ in had), default=0)
+    best = [line for count, line in had if count == most]
+    told = quoted(best[0].text.strip()) if most and len(best) == 1 else None
+    if told is not None:
+        row = best[0].path.endswith(".csv") and most == len(wanted) and bool(wording.said.files)
+        yield Guess(f"remove the line {told} from {best[0].path}", sure=row)
+
+
+_OF_A_LINE = frozenset({"line", "row", "entry", "zeil", "lign", "ligne", "riga", "fila", "línea", "linea", "linha"})
+"""Words for a line, which it does not have itself."""
+
+
+def guess_rename(wording: Wording, found: Sequence[FileLine]) -> Iterator[Guess]:
+    """Yields the renaming of a name that the files have to one that they do not have."""
+    names = [name for name in wording.names if not name.startswith("-")]
+    if not wording.has("moves") or len(names) != _OLD_AND_NEW:
+        return
+    text = "\n".join(line.text for line in found)
+    has = [bool(_count(text, name)) for name in names]
+    if has == [True, False]:
+        yield Guess(f"rename {names[0]} to {names[1]} everywhere", sure=True)
+
+
+_OLD_AND_NEW = 2
+
+
+def guess_new_file(wording: Wording) -> Iterator[Guess]:
+    """Yields the creation of the one file that a sentence names and that does not exist, with the text after a
+    colon."""
+    said = wording.said
+    after = _AFTER_COLON.search(said.text)
+    if said.files or len(said.paths) != 1 or not names_new_file(said.paths[0]) or after is None:
+        return
+    told = quoted(after["text"].strip("\"'`“”"))
+    if told is not None:
+        yield Guess(f"create {said.paths[0]} with the text {told}", sure=wording.has("creates"))

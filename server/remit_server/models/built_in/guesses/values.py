@@ -1,0 +1,183 @@
+"""Guesses which setting gets which value (MOD-29). Pure.
+
+A sentence has a literal, and words that are the parts of one setting's name; or words of the record that the setting
+is in, as in "the stock of green tea is 40".
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from remit_server.models.built_in.edits.kinds import NoPlace, kind_of
+from remit_server.models.built_in.edits.spelling import spell
+from remit_server.models.built_in.guesses.evidence import FileLine
+from remit_server.models.built_in.guesses.guess import Guess, quoted
+from remit_server.models.built_in.guesses.words import Wording, stems, tokens
+
+_SETS = re.compile(
+    r"""(?P<head>\s*(?:[-*]\s+)?"""
+    r"""(?:(?:export|const|let|var|final|static|public|private|readonly|local|declare|set|val)\s+)*"""
+    r"""["']?(?P<name>-{0,2}[A-Za-z][\w.-]*)["']?\s*(?::\s*[\w\[\]<>|, ]+?\s*(?==))?(?:=>|:=|=(?!=)|:(?!:))\s*)"""
+    r"""(?P<value>"[^"]*"|'[^']*'|\#[\da-fA-F]+|[^\s,;#"'{\[(][^,;#]*?)(?P<tail>\s*[,;]?\s*(?:(?:#|//|/\*).*)?)"""
+)
+"""Matches a line that sets a name to a plain value."""
+_NUMBER = re.compile(r"-?\d[\d_.]*")
+_SWITCH = frozenset({"true", "false", "on", "off", "yes", "no"})
+_LEADS = re.compile(
+    r"(?:\b(?:to|be|auf|sein|à|a|su|ser|essere|être|read)|=|->|=>|→|:) ?(?P<value>[A-Za-z][\w.+-]*)\W*$",
+    re.IGNORECASE,
+)
+"""A plain word at the end of a sentence that can only be a value."""
+_PLACE_WORD = re.compile(r"\b(?:lines?|zeilen?|lignes?|l[ií]neas?|righ?[ae]|linhas?) \d", re.IGNORECASE)
+_NEAR = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """A line that sets a name, how much of the name the sentence has (from 1 to 3), and how many of its other words
+    the lines around it have."""
+
+    line: FileLine
+    name: str
+    value: str
+    head: str
+    tail: str
+    told: int
+    beside: int
+
+
+def guess_value(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
+    """Yields the setting of the one name that a sentence is about to the one literal that it has. `lines` are the lines
+    of one file, all of them in their order."""
+    new, best = _literals(wording), _best(wording, lines)
+    if not new or len(best) != 1 or _PLACE_WORD.search(wording.rest):
+        return
+    at = best[0]
+    values = [each for each in new if each.strip('"') != at.value.strip("\"'") and _fits(each, at.value)]
+    plain = _sentence(at, values[0], lines) if len(values) == 1 else None
+    if plain is not None:
+        clear = at.told > 1 and (
+            at.told > _PARTS_OF_NAME or bool(wording.said.files) or at.beside > 0 or len(stems(at.name)) > 1
+        )
+        yield Guess(plain, sure=clear)
+
+
+_PARTS_OF_NAME = 2
+
+
+def file_that_sets(wording: Wording, found: Sequence[FileLine]) -> str | None:
+    """Returns the one file that sets the name that a sentence is about, by the lines that a search found."""
+    paths = {each.line.path for each in _best(wording, found)} if _literals(wording) else set[str]()
+    return paths.pop() if len(paths) == 1 else None
+
+
+def _best(wording: Wording, lines: Sequence[FileLine]) -> list[_Setting]:
+    found = list(_settings(wording, lines))
+    most = max(((each.told, each.beside) for each in found), default=None)
+    return [each for each in found if (each.told, each.beside) == most]
+
+
+def _literals(wording: Wording) -> tuple[str, ...]:
+    if wording.literals:
+        return wording.literals
+    if (word := _LEADS.search(wording.said.short)) is not None:
+        return (word["value"],)
+    text = _TEXT.search(wording.said.short)
+    return () if text is None else (f'"{text["text"]}"',)
+
+
+_TEXT = re.compile(r"(?<!\w)[A-Za-z][\w-]* ?[:=] (?P<text>[^\s\"][^\"]*[^\s\".])\W*$")
+
+
+def _settings(wording: Wording, lines: Sequence[FileLine]) -> Iterator[_Setting]:
+    wanted = frozenset(wording.words) | {part for name in wording.names for part in stems(name)}
+    for at, line in enumerate(lines):
+        match = _SETS.fullmatch(line.text)
+        if match is None or not wording.beside_literal <= stems(line.text):
+            continue
+        parts = stems(match["name"])
+        had = parts & wanted
+        named = match["name"] in wording.names or match["name"] in wording.said.bare.split()
+        told = 3 if named else 2 if parts and had == parts else 1 if any(len(each) > _SHORT for each in had) else 0
+        if told:
+            near = stems(" ".join(each.text for each in _record(lines, at)))
+            beside = len((wanted - parts) & near)
+            yield _Setting(line, match["name"], match["value"], match["head"], match["tail"], told, beside)
+
+
+_SHORT = 3
+
+
+def _record(lines: Sequence[FileLine], at: int) -> Iterator[FileLine]:
+    """Yields the line, those beside it that are indented as deep, and the one that they stand below."""
+    yield lines[at]
+    deep = _indent(lines[at].text)
+    for step in (-1, 1):
+        here = at + step
+        while (
+            0 <= here < len(lines)
+            and abs(here - at) <= _NEAR
+            and lines[here].text.strip()
+            and _indent(lines[here].text) >= deep
+        ):
+            yield lines[here]
+            here += step
+        if step < 0 <= here:
+            yield lines[here]
+
+
+def _indent(text: str) -> int:
+    match = re.match(r"\s*(?:-\s+)?", text)
+    return match.end() if match else 0
+
+
+def _fits(new: str, old: str) -> bool:
+    """Returns whether a value may stand in the place of another: a number for a number, a switch for a switch, a text
+    for a text."""
+    plain = old.strip("\"'")
+    if new.startswith('"'):
+        return not _NUMBER.fullmatch(old) and old.lower() not in _SWITCH
+    if new.lower() in _SWITCH or new.lower() in {"null", "none"}:
+        return old.lower() in _SWITCH or new.lower() in {"null", "none"}
+    if _NUMBER.fullmatch(new):
+        return _NUMBER.fullmatch(plain) is not None
+    return old.lower() not in _SWITCH and not _NUMBER.fullmatch(old)
+
+
+def _sentence(at: _Setting, value: str, lines: Sequence[FileLine]) -> str | None:
+    """Returns the sentence that sets the value: by its name, or by its line if several lines set the name."""
+    path, text = at.line.path, value.strip('"')
+    same = [line for line in lines if (match := _SETS.fullmatch(line.text)) and match["name"] == at.name]
+    try:
+        kind = kind_of(path)
+        new = spell(kind, at.value, value)
+    except NoPlace:
+        new = f"{at.value[0]}{text}{at.value[0]}" if at.value[:1] in "\"'" else text
+    if len(same) == 1 and not at.name.startswith("-"):
+        return f"set {at.name} to {value} in {path}"
+    whole = quoted(f"{at.head}{new}{at.tail}".strip())
+    return None if whole is None else f"change line {at.line.number} of {path} to {whole}"
+
+
+def guess_cell(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
+    """Yields the change of one cell of a table: a sentence names its column, a word of its row, and a literal."""
+    if not lines or not lines[0].path.endswith(".csv") or len(wording.literals) != 1:
+        return
+    header, new = _cells(lines[0].text), wording.literals[0].strip('"')
+    columns = [at for at, name in enumerate(header) if stems(name) and stems(name) <= frozenset(wording.words)]
+    words = tokens(" ".join((*wording.words, *wording.names))) - {part for at in columns for part in stems(header[at])}
+    rows = [line for line in lines[1:] if words & tokens(line.text)]
+    if len(columns) != 1 or len(rows) != 1 or len(_cells(rows[0].text)) != len(header):
+        return
+    cells = _cells(rows[0].text)
+    cells[columns[0]] = new
+    whole = quoted(",".join(cells))
+    if whole is not None and ",".join(_cells(rows[0].text)) == rows[0].text:
+        yield Guess(f"change line {rows[0].number} of {rows[0].path} to {whole}", sure=True)
+
+
+def _cells(text: str) -> list[str]:
+    return next(csv.reader([text]), list[str]())

@@ -1,0 +1,106 @@
+"""A turn of the built-in model: the person's sentence and the calls that were made for it (MOD-23). Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from remit_governance.values import Intent
+from remit_server.models.built_in.answers import taken_in_part
+from remit_server.models.built_in.routes import Routed
+from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
+
+MOST_LINES = 5_000
+"""The most lines that `read_file` shows at once."""
+Offered = Mapping[Intent, tuple[ToolSpec, ...]]
+"""For each intent the tools that it opens."""
+
+
+def is_offered(step: Routed, offered: Offered) -> bool:
+    """Returns whether the step's tool may be called under its intent."""
+    return any(tool.name == step.tool for tool in offered.get(step.intent, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class TriedCall:
+    """A call and its result, which is empty until there is one."""
+
+    call: ProposedCall
+    result: str = ""
+
+    def is_of(self, call: Routed) -> bool:
+        """Returns whether it is this call."""
+        return self.call.name == call.tool and dict(self.call.arguments) == dict(call.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The last sentence of the person, and the calls that were made for it, with their results."""
+
+    text: str
+    tried: tuple[TriedCall, ...] = ()
+
+    @property
+    def call(self) -> ProposedCall | None:
+        """The last call."""
+        return self.tried[-1].call if self.tried else None
+
+    @property
+    def result(self) -> str:
+        """The result of the last call."""
+        return self.tried[-1].result if self.tried else ""
+
+    @property
+    def found(self) -> str:
+        """The result of the first search."""
+        return next((each.result for each in self.tried if each.call.name == "search_files" and each.result), "")
+
+    def result_of(self, call: Routed) -> str | None:
+        """Returns the result of this call, or None if it was not made."""
+        return next((each.result for each in self.tried if each.is_of(call)), None)
+
+    def calls_after(self, call: Routed, *, itself: bool) -> tuple[TriedCall, ...]:
+        """Returns the calls that were made after this one, and `itself` before them."""
+        at = next((at for at, each in enumerate(self.tried) if each.is_of(call)), len(self.tried))
+        return self.tried[at if itself else at + 1 :]
+
+    @property
+    def in_part(self) -> bool:
+        """Whether the person took only a part of a change."""
+        return any(taken_in_part(each.result) for each in self.tried)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the last call was refused or failed."""
+        return self.result.startswith("error ")
+
+
+DID_YOU_MEAN = "Did you mean: `{plain}`? Say `yes`, or say it in other words."
+_MEANT = re.compile(r"Did you mean: `(.+)`\? Say `yes`")
+_YES = re.compile(
+    r"\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|exactly|right|correct|do it|go ahead|please do|ja|genau|jawohl|mach das|"
+    r"oui|d'accord|sí|si|claro|sì|certo|sim|はい)"
+    r"(?:[,!. ]+(?:please|bitte|stp|svp|por favor|per favore|do it|do that|mach das))?\W*",
+    re.IGNORECASE,
+)
+
+
+def turn_of(messages: Sequence[Message]) -> Turn:
+    """Returns the state of a conversation's last turn."""
+    turn, asked = Turn(""), ""
+    for message in messages:
+        match message:
+            case UserMessage(text):
+                turn = Turn(asked if asked and _YES.fullmatch(text) else text)
+            case AssistantMessage(_, calls) if calls:
+                turn = Turn(turn.text, (*turn.tried, TriedCall(calls[-1])))
+            case AssistantMessage(text):
+                meant = _MEANT.match(text)
+                asked = meant[1] if meant else ""
+            case ToolMessage(_, _, text) if turn.tried:
+                *before, last = turn.tried
+                turn = Turn(turn.text, (*before, TriedCall(last.call, text)))
+            case _:
+                pass
+    return turn

@@ -1,0 +1,189 @@
+"""What the built-in model makes of a sentence that no rule takes, by what the files say of its words (MOD-29)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from bench_runtime import Bench
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remit_server.models.built_in.guesses.words import Wording, stems, tokens
+from remit_server.models.built_in.language.sentences import read_sentence
+from remit_server.models.built_in.routing import MOST_CHARS
+from remit_server.models.built_in.turns import DID_YOU_MEAN
+from remit_server.runtime.opening import open_runtime
+from remit_server.runtime.settings import Settings
+from remit_server.workspace.ports import NoDocuments
+
+FILES: Mapping[str, str] = {
+    "pyproject.toml": '[project]\nname = "fares"\nversion = "1.4.0"\n',
+    "requirements.lock": "click==8.1.7\nflask==3.0.2\n",
+    "package.json": '{\n  "scripts": {\n    "bundle": "node bundle.mjs"\n  }\n}\n',
+    "Makefile": "syntax:\n\tsh -n tools/backup.sh\n",
+    "src/tariff.py": 'NIGHT_FEE = 350\nDAY = dict(base=380, per_km=195)\nFRIENDS = {\n    "SPRING": 10,\n}\n',
+    "src/receipt.py": 'from src.tariff import NIGHT_FEE\n\nCOMPANY = "Old Cabs"\n',
+    "tests/test_receipt.py": "def test_total():\n    pass\n",
+    "tools/backup.sh": "KEEP=7\n# TODO: tell somebody\necho kept\n",
+    "config/site.yaml": "dark: false\ntitle: Notes\n",
+    "data/stock.json": '[\n  { "name": "Green tea", "stock": 12 },\n  { "name": "Black tea", "stock": 30 }\n]\n',
+    "data/stations.csv": "id,name,height,active\nS01,Alm,1890,yes\nS02,Fosca,1432,no\n",
+    "notes/bread.md": "# Bread\n\n- 11 g salt\n- 500 g flour\n\nBake it brwon.\n",
+    "notes/todo.md": "# To do\n\n- [ ] book the dentist\n- [ ] mend the bike\n",
+}
+
+
+def reset(workspace: Path) -> None:
+    for path, text in FILES.items():
+        (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / path).write_text(text)
+
+
+def changed(workspace: Path) -> dict[str, str]:
+    now = {path: (workspace / path).read_text() for path in FILES}
+    return {path: text for path, text in now.items() if text != FILES[path]}
+
+
+@asynccontextmanager
+async def project(folder: Path) -> AsyncIterator[Bench]:
+    """A runtime with the built-in model over `FILES`."""
+    workspace = folder / "workspace"
+    reset(workspace)
+    settings = Settings(workspace, folder / "state", folder / "config" / "policy.yaml")
+    runtime = await open_runtime(settings, NoDocuments())
+    try:
+        yield Bench(runtime, workspace, settings)
+    finally:
+        await runtime.close()
+
+
+DONE = [
+    ("NIGHT_FEE bitte auf 400 anheben", "src/tariff.py", "NIGHT_FEE = 400\n"),
+    ("a ride at night costs more. adjust NIGHT_FEE, 420", "src/tariff.py", "NIGHT_FEE = 420\n"),
+    ("spring friends get 20 percent now", "src/tariff.py", '    "SPRING": 20,\n'),
+    ('COMPANY in receipt.py must read "New Cabs & Sons"', "src/receipt.py", 'COMPANY = "New Cabs & Sons"\n'),
+    ("7 is too few, let backup.sh KEEP 30", "tools/backup.sh", "KEEP=30\n"),
+    ("green tea arrived, stock is 40", "data/stock.json", '  { "name": "Green tea", "stock": 40 },\n'),
+    ("Fosca is measuring again, mark it active (yes) in stations.csv", "data/stations.csv", "S02,Fosca,1432,yes\n"),
+    ("one more for stations.csv, last row: S03,Pian,1745,yes", "data/stations.csv", "S03,Pian,1745,yes\n"),
+    ("sube flask a 3.0.3 en requirements.lock", "requirements.lock", "flask==3.0.3\n"),
+    ("per_km of DAY up to 205", "src/tariff.py", "per_km=205)\n"),
+    ("12 g salt in bread.md, 11 is too bland", "notes/bread.md", "- 12 g salt\n"),
+    ('theres a typo in bread.md ("brwon"), its brown', "notes/bread.md", "Bake it brown.\n"),
+    ("mend the bike is done, tick that box", "notes/todo.md", "- [x] mend the bike\n"),
+    ('"- 10 g yeast" goes right below the salt in bread.md', "notes/bread.md", "- 11 g salt\n- 10 g yeast\n"),
+    ("tack this onto the end of todo.md: - [ ] call Nora", "notes/todo.md", "- [ ] call Nora\n"),
+    ("title in site.yaml must be Pages", "config/site.yaml", "title: Pages\n"),
+    ("S01 geht weg, lösche die Zeile S01 in stations.csv", "data/stations.csv", "active\nS02"),
+]
+
+
+async def test_MOD_29_what_can_be_meant_in_one_way_only_is_done(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    async with project(tmp_path) as bench:
+        for sentence, path, text in DONE:
+            with subtests.test(sentence):
+                assert text not in FILES[path]
+                result = await bench.ask(sentence, session=sentence)
+                assert (result.status, [*changed(bench.workspace)]) == ("completed", [path])
+                assert text in changed(bench.workspace)[path]
+            reset(bench.workspace)
+
+
+ASKED = [
+    ('the company was never called Old Cabs: COMPANY = "New Cabs"', 'set COMPANY to "New Cabs" in src/receipt.py'),
+    ("get rid of that TODO in backup.sh", 'remove the line "# TODO: tell somebody" from tools/backup.sh'),
+    ("i need a fresh bundle", "run `npm run bundle`"),
+    ("NIGHT_FEE bitte auf 400 anheben und dann ausliefern", "set NIGHT_FEE to 400 in src/tariff.py"),
+]
+
+
+async def test_MOD_29_what_may_be_meant_is_asked(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    async with project(tmp_path) as bench:
+        for sentence, plain in ASKED:
+            with subtests.test(sentence):
+                result = await bench.ask(sentence, session=sentence)
+                assert (result.status, result.final_output) == ("declined", DID_YOU_MEAN.format(plain=plain))
+                assert changed(bench.workspace) == {}
+            reset(bench.workspace)
+
+
+LOOKS = [
+    ("how much green tea is there?", '"Green tea", "stock": 12'),
+    ("how high up is Fosca", "S02,Fosca,1432,no"),
+    ("which script tells somebody?", "# TODO: tell somebody"),
+    ("whats still open in todo.md", "- [ ] book the dentist"),
+]
+
+
+async def test_MOD_29_a_question_is_answered_with_the_lines_that_have_its_words(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    async with project(tmp_path) as bench:
+        for sentence, text in LOOKS:
+            with subtests.test(sentence):
+                result = await bench.ask(sentence, session=sentence)
+                assert (result.status, text in (result.final_output or "")) == ("completed", True)
+
+
+NOTHING = [
+    "why is NIGHT_FEE 350 and not 400?",
+    "do not set NIGHT_FEE to 400",
+    "should NIGHT_FEE be 400?",
+    "explain the tariff module to me",
+    "write a function that doubles NIGHT_FEE",
+    "if it rains, NIGHT_FEE is 400",
+    "make the receipt nicer",
+    "NIGHT_FEE to 400 and COMPANY to 30",
+]
+
+
+async def test_MOD_29_nothing_is_done_for_what_asks_forbids_or_says_more(
+    tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    async with project(tmp_path) as bench:
+        for sentence in NOTHING:
+            with subtests.test(sentence):
+                await bench.ask(sentence, session=sentence)
+                assert changed(bench.workspace) == {}
+            reset(bench.workspace)
+
+
+async def test_MOD_29_a_wish_that_no_rule_takes_is_done_beside_one_that_a_rule_takes(tmp_path: Path) -> None:
+    async with project(tmp_path) as bench:
+        result = await bench.ask("NIGHT_FEE bitte auf 400 anheben, then show notes/todo.md")
+        assert (bench.workspace / "src/tariff.py").read_text() == FILES["src/tariff.py"].replace("350", "400")
+        assert result.final_output is not None
+        assert "mend the bike" in result.final_output
+
+
+async def test_MOD_29_a_yes_is_to_the_question_before_it_only(tmp_path: Path) -> None:
+    async with project(tmp_path) as bench:
+        await bench.ask("get rid of that TODO in backup.sh")
+        await bench.ask("show notes/todo.md")
+        await bench.ask("yes")
+        assert (bench.workspace / "tools/backup.sh").read_text() == FILES["tools/backup.sh"]
+
+
+async def test_MOD_29_after_a_yes_that_is_done(tmp_path: Path) -> None:
+    async with project(tmp_path) as bench:
+        session = await bench.ask("get rid of that TODO in backup.sh")
+        assert session.status == "declined"
+        result = await bench.ask("yes, please")
+        assert result.status == "completed"
+        assert (bench.workspace / "tools/backup.sh").read_text() == "KEEP=7\necho kept\n"
+
+
+@given(st.text(max_size=40))
+def test_MOD_29_a_word_is_found_however_it_is_joined(text: str) -> None:
+    assert stems(text) <= tokens(text)
+    assert stems(f"max_{text}_count") >= stems("max count")
+
+
+@given(st.text(alphabet="ab=:->\"' .,01_/", max_size=MOST_CHARS))
+def test_MOD_29_any_text_has_words_and_literals(text: str) -> None:
+    wording = Wording(read_sentence(text, frozenset(FILES)))
+    assert all(literal.strip('"') in text for literal in wording.literals)
+    assert all(word == word.lower() for word in wording.words)
