@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from pathlib import Path
 from typing import assert_never
 
@@ -33,7 +32,7 @@ from remit_server.models.ports import (
     new_call_id,
 )
 from remit_server.models.profile import Profile, Telling, choose_profile
-from remit_server.models.steps.held import StepReader, fit, held_request
+from remit_server.models.steps.held import fit, held_request, read_step
 from remit_server.models.unreadable import tell_fenced
 
 MOST_PATHS = 2_000
@@ -47,28 +46,11 @@ def read_answer(
     """Reads an answer in the form that was asked for: one JSON value, or text and calls. The model is told if it put a
     call in a code fence."""
     if not wanted.whole:
-        return _read_step(steps)
+        return read_step(steps)
     if not wanted.intents or wanted.must_answer:
         return steps
     tools = {SELECT_INTENT, *(tool.name for offered in request.intents.values() for tool in offered)}
     return tell_fenced(steps, request.messages, tools)
-
-
-async def _read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
-    """Reads a step that comes as one JSON value."""
-    reader = StepReader()
-    async with aclosing(steps) as events:
-        async for event in events:
-            match event:
-                case TextDelta(text=text):
-                    for delta in reader.feed(text):
-                        yield delta
-                case Finished(reason=reason):
-                    for read in reader.finish(reason):
-                        yield read
-                    yield event
-                case _:
-                    yield event
 
 
 def profile_of(ready: wire.Ready, name: str, options: EngineOptions) -> Profile:

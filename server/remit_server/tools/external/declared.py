@@ -89,6 +89,11 @@ class Declared:
     timeout_s: int = 30
 
 
+def one_line(text: str, most: int = MAX_DESCRIPTION) -> str:
+    """Returns a description in one line, cut to `most` characters and without hidden ones, for a model."""
+    return " ".join(without_hidden(text).split())[:most]
+
+
 def read_tools_file(file: Path) -> ToolsForm:
     """Reads `tools.yaml`; an absent file counts as an empty one. Raises SetupError with the line of a mistake."""
     if not is_given(file):
@@ -135,7 +140,7 @@ def declare(name: str, path: Path, form: ToolForm, printed: Printed | None, take
     return Declared(
         name=name,
         path=path,
-        description=" ".join(without_hidden(description).split())[:MAX_DESCRIPTION],
+        description=one_line(description),
         parameters=parameters,
         effect=Effect(form.effect),
         hosts=hosts,
@@ -198,7 +203,7 @@ def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, J
         raise ValueError(f"the parameter `{name[:100]}` has a type that is none of {', '.join(sorted(_TYPES))}")
     kept: dict[str, JsonValue] = {key: value for key, value in schema.items() if key in _KEPT} | {"type": kind}
     if isinstance(said := kept.get("description"), str):
-        kept["description"] = " ".join(without_hidden(said).split())[:MAX_DESCRIPTION]
+        kept["description"] = one_line(said)
     if kind == "array":
         items = kept.get("items", {})
         kept["items"] = _part(items if isinstance(items, dict) else {}, depth + 1, name)

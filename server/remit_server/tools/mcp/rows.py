@@ -19,7 +19,7 @@ from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.external.declared import MAX_DESCRIPTION
+from remit_server.tools.external.declared import one_line
 from remit_server.tools.external.row import as_json, own_outcome, own_row
 from remit_server.tools.mcp.calls import ask_spec, endpoints_of, read_answer, said_by, text_of
 from remit_server.tools.mcp.inside_mcp import digest_of
@@ -63,7 +63,7 @@ def _part(schema: JsonValue, named: Mapping[str, JsonValue], depth: int) -> dict
     else:
         part = _of_kind(kind, schema, named, depth)
     if isinstance(said := schema.get("description"), str) and said.strip():
-        part["description"] = " ".join(without_hidden(said).split())[:_WORDS]
+        part["description"] = one_line(said, _WORDS)
     return part
 
 
@@ -145,7 +145,7 @@ def _row(server: McpServer, tool: Mapping[str, JsonValue], called: str) -> AnyTo
         return CommandPlan(spec, display=f"{name} {as_json(arguments)}", render=render)
 
     said = tool.get("description")
-    summary = " ".join(without_hidden(said if isinstance(said, str) else called).split())[:MAX_DESCRIPTION]
+    summary = one_line(said if isinstance(said, str) else called)
     parameters = parameters_of(tool.get("inputSchema", {"type": "object"}))
     command = form.command or ("mcp", str(form.url))
     return own_row(name, summary, effect, parameters=parameters, command=command, endpoints=endpoints, prepare=prepare)

@@ -24,7 +24,7 @@ from remit_governance.values import CALLER_TAGS
 from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
-from remit_server.tools.external.declared import MAX_DESCRIPTION, schema_of, unread_keys
+from remit_server.tools.external.declared import one_line, schema_of, unread_keys
 
 MANIFEST = "plugin.yaml"
 API_VERSIONS = (1, 2)
@@ -156,11 +156,6 @@ class Manifest(_Form):
 def spoken() -> str:
     """Returns the supported versions of the API in words."""
     return " and ".join(map(str, API_VERSIONS))
-
-
-def one_line(text: str) -> str:
-    """Returns a description in one line, cut to `MAX_DESCRIPTION` and without hidden characters."""
-    return " ".join(without_hidden(text).split())[:MAX_DESCRIPTION]
 
 
 def parse_manifest(place: str, text: str) -> Manifest:

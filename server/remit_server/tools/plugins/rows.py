@@ -21,10 +21,10 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.edit.patch.changes import changes_of, must_go_together
 from remit_server.tools.edit.patch.parse import parse_diff
-from remit_server.tools.external.declared import schema_of
+from remit_server.tools.external.declared import one_line, schema_of
 from remit_server.tools.external.row import as_json, own_outcome, own_row
 from remit_server.tools.plugins.conversation import Broken, Conversation, Unheld, not_called
-from remit_server.tools.plugins.manifest import Manifest, PluginToolForm, one_line
+from remit_server.tools.plugins.manifest import Manifest, PluginToolForm
 from remit_server.tools.plugins.record import CallablePlugin
 from remit_server.tools.plugins.wire import PluginFailure, PluginResult
 from remit_server.tools.run.command_parts import failure_of, with_hosts
