@@ -23,7 +23,8 @@ from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.model_adapter import ModelAdapter
 from remit_server.models.local.host.token_caches import Cache
-from remit_server.models.local.wire import Error, FinishedFrame, Generate, Priority, Stats
+from remit_server.models.local.wire import Error, FinishedFrame, Generate, Stats
+from remit_server.models.ports import Priority
 from remit_server.scheduling.schedule import Limits, Schedule, Task, advance, end, enqueue, yielded
 
 log = logging.getLogger("remit.model")
