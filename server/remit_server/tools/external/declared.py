@@ -17,7 +17,7 @@ from remit_governance.policy.language.load import is_given, read_source
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.values import Effect
 from remit_governance.visible import without_hidden
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, Wire
 from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError
 from remit_server.json_bounds import has_too_many_values
@@ -38,11 +38,7 @@ Own = Annotated[Path, AfterValidator(lambda path: path.expanduser())]
 ToolName = Annotated[str, Field(pattern=NAME)]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ToolForm(_Form):
+class ToolForm(Wire):
     """One tool of `tools.yaml`. The program's answer to `--schema` fills in what is left out here. `hosts` are all that
     the tool reaches, `reads` what it may read besides the workspace and itself."""
 
@@ -56,7 +52,7 @@ class ToolForm(_Form):
     enabled: bool = True
 
 
-class ToolsForm(_Form):
+class ToolsForm(Wire):
     """`tools.yaml`. `paths` are folders of programs that are tools, in addition to the folder `tools/` beside this
     file."""
 
