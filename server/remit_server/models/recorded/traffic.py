@@ -116,7 +116,7 @@ def line_of(data: bytes) -> Header | Asked | Said | TrafficEnd:
 
 
 def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
-    """Returns a request's content, redacted. Its session and metadata are not part of it."""
+    """Returns a request's content, redacted. Its session is not part of it."""
     value = {
         "messages": [_message_value(message) for message in request.messages],
         "intents": {intent.value: [_tool_value(tool) for tool in tools] for intent, tools in request.intents.items()},
