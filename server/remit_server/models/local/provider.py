@@ -106,10 +106,9 @@ class MlxProvider(ModelProvider):
         if host is None or not host.alive:
             return None
         try:
-            answer = await host.stats()
+            return await host.stats()
         except ModelUnavailable:
             return None
-        return ModelStats(**answer.model_dump(exclude={"kind"}))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Streams one generation, as `ModelProvider.generate` says."""

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from remit_server.contract import ModelStats
 from remit_server.models.ports import Effort, Gap, Priority, ProposedCall, ToolSpec
 
 MAX_FRAME = 64 * 1024 * 1024
@@ -185,24 +186,10 @@ class FinishedFrame(Frame):
 
 
 class Stats(Frame):
-    """The process's state now, and sums since it started.
-
-    `sessions` and `cache_bytes`: prompt caches that wait for their session's next step. `hits`: generations that found
-    part of their prompt in a cache, `shared` of them in another session's. Prompt tokens were `cached` or `read`.
-    """
+    """The process's state now, and sums since it started."""
 
     kind: Literal["stats"] = "stats"
-    sessions: int
-    cache_bytes: int
-    waiting: int
-    running: int
-    generations: int
-    hits: int
-    shared: int
-    cached_tokens: int
-    read_tokens: int
-    generated_tokens: int
-    tokens_per_s: float
+    stats: ModelStats
 
 
 class Error(Frame):
