@@ -30,7 +30,8 @@ from remit_server.models.local.host.grammar.step_grammar import Grammars
 from remit_server.models.local.host.mlx_backend import LanguageModel, prepare
 from remit_server.models.local.host.output.output_reader import OutputReader, Verbatim
 from remit_server.models.local.host.prompts import renderer
-from remit_server.models.local.wire import ChatMessage, Generate, ToolSchema
+from remit_server.models.local.wire import ChatMessage, Generate
+from remit_server.models.ports import ToolSpec
 from remit_server.tools.table import TOOLS
 
 LONGEST = 16_384
@@ -68,9 +69,9 @@ def _loaded(folder: Path) -> LanguageModel:
     return LanguageModel.load(folder, lambda done, total: None)
 
 
-def offered() -> dict[str, tuple[ToolSchema, ...]]:
+def offered() -> dict[str, tuple[ToolSpec, ...]]:
     """Returns every intent with its tools, as an ordinary step offers them."""
-    specs = {n: ToolSchema(name=n, description=t.summary, parameters=t.schema) for n, t in TOOLS.items()}
+    specs = {n: ToolSpec(name=n, description=t.summary, parameters=t.schema) for n, t in TOOLS.items()}
     opened = {i.value: tuple(specs[n] for n in allowed_tools(i, INTENT_TOOLS) if n in specs) for i in Intent}
     return {intent: tools for intent, tools in opened.items() if tools}
 
@@ -176,7 +177,7 @@ def switch_us(model: LanguageModel) -> float:
     times: list[list[float]] = [[], []]
     for _ in range(50):
         for number, text in enumerate(texts):
-            intents = {i: tuple(ToolSchema(**t) for t in ts) for i, ts in json.loads(text).items()}
+            intents = {i: tuple(ToolSpec(**t) for t in ts) for i, ts in json.loads(text).items()}
             begun = time.perf_counter()
             grammars.step(intents, LONGEST)
             times[number].append(time.perf_counter() - begun)

@@ -45,8 +45,8 @@ from remit_server.models.dialects.table import (
 from remit_server.models.local.host.prompts import Renderer, Template, TemplateMessage, renderer
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
-from remit_server.models.local.wire import CallSpelling, ChatMessage
-from remit_server.models.ports import CallProposed, Effort
+from remit_server.models.local.wire import ChatMessage
+from remit_server.models.ports import CallProposed, Effort, ProposedCall
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
 SCHEMA: Mapping[str, JsonValue] = {
@@ -262,7 +262,7 @@ def conversation(calls: int) -> list[ChatMessage]:
     said = [ChatMessage(role="system", content="s"), ChatMessage(role="user", content="u")]
     for number in range(calls):
         arguments = ARGUMENTS_OF_ALL_KINDS if number == 0 else {"n": number}
-        call = CallSpelling(id=f"c{number}", name="probe_tool", arguments=arguments)
+        call = ProposedCall(id=f"c{number}", name="probe_tool", arguments=arguments)
         said.append(ChatMessage(role="assistant", content="", tool_calls=(call,)))
         said.append(ChatMessage(role="tool", content=f"result {number}", name="probe_tool", tool_call_id=f"c{number}"))
     return said

@@ -20,7 +20,7 @@ from remit_server.models.local.host.prompts import (
     spell_gap,
     split_at_seams,
 )
-from remit_server.models.local.wire import GapFrame
+from remit_server.models.ports import Gap
 
 WORDS = ("a", " ", "\n", "é", SEAM, *(marker for row in FILL_IN for marker in row.markers))
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
@@ -51,7 +51,7 @@ def test_LSP_12_a_prompt_has_each_marker_once_whatever_the_document_says(
 ) -> None:
     row, tokenizer = family
     defuse = renderer(plain_template("", ""), row.markers, "", "").defuse
-    text = spell_gap(row, "", GapFrame(before=before, after=after), defuse)
+    text = spell_gap(row, "", Gap(before=before, after=after), defuse)
     ids = [token for part in split_at_seams(text) for token in tokenizer.encode(part).ids]
     assert sorted(ids.count(tokenizer.token_to_id(marker)) for marker in row.markers) == [1] * len(row.markers)
     read = tokenizer.decode(ids, skip_special_tokens=False)
@@ -59,5 +59,5 @@ def test_LSP_12_a_prompt_has_each_marker_once_whatever_the_document_says(
 
 
 def test_LSP_12_without_markers_a_model_goes_on_behind_the_text_before() -> None:
-    gap = GapFrame(before="x = ", after="\ny")
+    gap = Gap(before="x = ", after="\ny")
     assert spell_gap(None, "<s>", gap, lambda text: re.sub("=", "==", text)) == "<s>x == "

@@ -185,6 +185,24 @@ async def test_package_that_cannot_be_imported(folder: Path) -> None:
     await provider.close()
 
 
+async def test_MOD_07_a_pulled_model_is_found_without_a_restart_and_named_as_on_the_hub(folder: Path) -> None:
+    pulled: list[Path] = []
+
+    def find() -> Path:
+        if not pulled:
+            raise ModelUnavailable("there is no model", "it was not pulled", "pull it")
+        return pulled[0]
+
+    provider = MlxProvider("org/name@main", EngineOptions(profile="large"), find=find)
+    with pytest.raises(ModelUnavailable, match="not pulled"):
+        await collect(provider, ask())
+    assert (provider.name, provider.state) == ("org/name@main", "stopped")
+    pulled.append(folder)
+    assert last(await collect(provider, ask(max_tokens=5))).completion_tokens > 0
+    assert (provider.name, provider.state) == ("org/name@main", "ready")
+    await provider.close()
+
+
 async def test_a_model_that_dies_at_once_gets_pauses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is restarted a few times at once, and then only after a pause; a request in the pause gets an error that says
     so."""

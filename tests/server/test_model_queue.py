@@ -13,7 +13,7 @@ from remit_server.machine.free_space import control_group_left, parse_vm_stat
 from remit_server.models.local.host.caches import CHUNK, Session, Sessions, resume
 from remit_server.models.local.host.engine import LOWER_PRIORITY_EVERY, MOST_TOGETHER, FairQueue, QueueKey
 from remit_server.models.local.provider import FREE_RESTARTS, MOST_PAUSE_S, Backoff
-from remit_server.models.local.wire import Priority
+from remit_server.models.ports import Priority
 
 PRIORITIES: tuple[Priority, ...] = ("turn", "background")
 LINES = st.tuples(st.sampled_from("abcdefghijkl"), st.sampled_from(PRIORITIES))

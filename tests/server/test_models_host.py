@@ -50,6 +50,7 @@ from remit_server.models.ports import (
     ModelEvent,
     Nameable,
     PathsOnOffer,
+    Priority,
     PromptRead,
     SystemMessage,
     TextDelta,
@@ -408,7 +409,7 @@ async def test_priorities(folder: Path) -> None:
     over: list[str] = []
     begun = asyncio.Event()
 
-    async def one(name: str, priority: wire.Priority, text: str, tokens: int) -> None:
+    async def one(name: str, priority: Priority, text: str, tokens: int) -> None:
         request = to_wire(ask(text, session="s", priority=priority, intents=ENDLESS, max_tokens=tokens))
         async for event in host.generate(request):
             if isinstance(event, wire.ProgressFrame):

@@ -80,11 +80,11 @@ def test_a_path_that_is_not_on_offer_cannot_be_spelled() -> None:
     from remit_server.models.dialects.table import COMPACT, spell_call
     from remit_server.models.local.host.grammar.arguments import Spelling
     from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
-    from remit_server.models.local.wire import ToolSchema
+    from remit_server.models.ports import ToolSpec
 
     tokenizer = LLTokenizer("byte")
     grammars = Grammars(tokenizer, Spelling(COMPACT))
-    tools = tuple(ToolSchema(name=n, description="", parameters=TOOLS[n].schema) for n in ("read_file", "write_file"))
+    tools = tuple(ToolSpec(name=n, description="", parameters=TOOLS[n].schema) for n in ("read_file", "write_file"))
 
     def admits(tool: str, path: str, paths: Paths) -> bool:
         arguments = {"path": path} | ({"content": "x"} if tool == "write_file" else {})
@@ -123,14 +123,14 @@ def test_THR_model_a_list_of_paths_does_not_widen_what_the_schema_limits(limit: 
     from remit_server.models.dialects.table import COMPACT, spell_call
     from remit_server.models.local.host.grammar.arguments import Spelling
     from remit_server.models.local.host.grammar.step_grammar import Grammars, Paths
-    from remit_server.models.local.wire import ToolSchema
+    from remit_server.models.ports import ToolSpec
 
     tokenizer = LLTokenizer("byte")
     grammars = Grammars(tokenizer, Spelling(COMPACT))
     form = {"type": "object", "properties": {"path": limit}, "required": ["path"], "additionalProperties": False}
     other = {"type": "object", "properties": {"id": {"const": 1}}, "required": ["id"], "additionalProperties": False}
     schema = {"anyOf": [form, other]} if in_forms else form
-    tool = ToolSchema(name="read_file", description="", parameters=schema)
+    tool = ToolSpec(name="read_file", description="", parameters=schema)
 
     def admits(path: str, *listed: str) -> bool:
         text = spell_call(COMPACT, "select_active_intent", {"intent": "CODE"}) + spell_call(

@@ -9,14 +9,15 @@ import pytest
 
 from remit_server.cli.chat.transcript import Blocks
 from remit_server.models.ports import TextDelta
-from remit_server.models.remote.leaked import Held, ThoughtAloud
+from remit_server.models.remote.leaked import Held
 from remit_server.models.sameness import Sameness
 from remit_server.models.steps.held import StepReader
+from remit_server.models.thinking import ThoughtReader
 
 READERS: dict[str, Callable[[], Callable[[str], object]]] = {
     "a step": lambda: (reader := StepReader()) and (lambda piece: list(reader.feed(piece))),
     "calls in text": lambda: (held := Held()) and held.feed,
-    "thinking": lambda: (reader := ThoughtAloud()) and (lambda piece: list(reader.feed(piece))),
+    "thinking": lambda: (reader := ThoughtReader()) and (lambda piece: list(reader.feed(piece))),
     "sameness": lambda: (heard := Sameness()) and (lambda piece: heard.take(TextDelta(piece))),
     "Markdown": lambda: (blocks := Blocks()) and blocks.take,
 }

@@ -20,7 +20,7 @@ from remit_server.models.local.host.grammar.arguments import Spelling
 from remit_server.models.local.host.grammar.guide import Guide
 from remit_server.models.local.host.grammar.schemas import Bounds
 from remit_server.models.local.host.grammar.step_grammar import GrammarError, Grammars, answer_grammar, answer_schema
-from remit_server.models.local.wire import ToolSchema
+from remit_server.models.ports import ToolSpec
 
 TOKENIZER = LLTokenizer("byte")
 END = TOKENIZER.eos_token
@@ -135,8 +135,8 @@ def test_a_value_ends_within_its_tokens_whatever_the_model_wants(prefer: str) ->
 def test_what_is_offered_again_is_not_rendered_again() -> None:
     grammars = Grammars(TOKENIZER, Spelling(COMPACT))
 
-    def offered() -> dict[str, tuple[ToolSchema, ...]]:
-        return {"CODE": (ToolSchema(name="t", description="d", parameters=an({"a": {"type": "string"}}, "a")),)}
+    def offered() -> dict[str, tuple[ToolSpec, ...]]:
+        return {"CODE": (ToolSpec(name="t", description="d", parameters=an({"a": {"type": "string"}}, "a")),)}
 
     first, _ = grammars.step(offered(), 100)
     again, _ = grammars.step(offered(), 100)

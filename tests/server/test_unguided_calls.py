@@ -29,10 +29,11 @@ from remit_server.models.local.host.output.native import (
     dialect_formats,
     foreign_format,
 )
-from remit_server.models.local.host.output.output_reader import OutputReader, ThinkMarkers, ThoughtReader
+from remit_server.models.local.host.output.output_reader import OutputReader
 from remit_server.models.local.host.token_caches import load_mlx_lm
 from remit_server.models.local.wire import Call, Delta, Frame, ThinkingFrame, UnreadableFrame
 from remit_server.models.ports import UNREADABLE_CALL
+from remit_server.models.thinking import ThoughtReader
 
 pytestmark = pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra")
 
@@ -50,7 +51,6 @@ TOOLS: Schemas = {
         "edit_file": {"path": STRING, "old_text": STRING, "new_text": STRING, "replace_all": {"type": "boolean"}},
     }.items()
 }
-MARKERS = ThinkMarkers("<think>", "</think>", (1,), (2,))
 
 
 OWN = dialect_formats(COMPACT)
@@ -136,7 +136,7 @@ def test_004_a_damaged_call_is_never_another_tool(data: st.DataObject, case: dic
 
 def split(said: str, size: int, *, opened: bool = False) -> Heard:
     pieces = [said[at : at + size] for at in range(0, len(said), size)]
-    return hear(pieces, NativeReader(OWN, TOOLS), thoughts=ThoughtReader(MARKERS, opened=opened))
+    return hear(pieces, NativeReader(OWN, TOOLS), thoughts=ThoughtReader(opened=opened))
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])

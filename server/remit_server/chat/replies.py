@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from remit_server.contract import CallInput, ErrorCode, FileAttachment
 from remit_server.errors import RemitError
-from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.settings import Settings
+
+if TYPE_CHECKING:  # slow to import
+    from remit_server.runtime.runtime import Runtime
 
 
 class NotUnderstood(RemitError):
@@ -26,7 +29,7 @@ class Chat:
     editor, which has keys of its own, and whose chat is not left by a command.
     """
 
-    runtime: AgentRuntime
+    runtime: Runtime
     settings: Settings
     session: str
     new_id: Callable[[], str]

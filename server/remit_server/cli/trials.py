@@ -17,12 +17,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from remit_server.cli.commands.turns.ask import YesForThisSession
 from remit_server.cli.new_ids import new_session, new_turn
 from remit_server.cli.usage import first_problem
-from remit_server.contract import RunRequest, TextInput
+from remit_server.contract import RunRequest, TextInput, Wire
 from remit_server.errors import SetupError, os_reason
 from remit_server.own_files import read_at_most
 from remit_server.runtime.opening import Shared, open_runtime
@@ -35,14 +35,12 @@ Files = Mapping[str, str]
 _Z = 1.96
 
 
-class Right(BaseModel):
+class Right(Wire):
     """What has to hold after a request.
 
     `changed` are exactly the files that differ, new and deleted ones too; `answer` and `answer_lacks` are patterns over
     the answer, `file` and `file_lacks` over what a file holds then, and `gone` are files that are not there any more.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     changed: tuple[str, ...] | None = None
     answer: str | None = None
@@ -138,19 +136,15 @@ SHIPPED = Path(__file__).with_name("requests.yaml")
 MOST_BYTES = 1 << 20
 
 
-class Request(BaseModel):
+class Request(Wire):
     """What is asked, and what is right then."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     ask: str = Field(min_length=1)
     right: Right
 
 
-class RequestSet(BaseModel):
+class RequestSet(Wire):
     """The files of the project, by their paths, and the requests."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     files: dict[str, str] = Field(min_length=1)
     requests: tuple[Request, ...] = Field(min_length=1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import assert_never
@@ -19,7 +20,7 @@ from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.availability import unavailable_because
 from remit_server.models.choose import PREFIXES, choose_provider, is_built_in, is_on_this_machine, model_folder
 from remit_server.models.local import wire
-from remit_server.models.local.conversion import profile_of, step_to_wire, to_load
+from remit_server.models.local.conversion import event_of, profile_of, read_answer, step_to_wire, to_load
 from remit_server.models.local.hub.cache import hub_name
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
@@ -28,6 +29,7 @@ from remit_server.models.ports import (
     CallProposed,
     Finished,
     GenerateRequest,
+    ModelEvent,
     PromptRead,
     TextDelta,
     ThinkingDelta,
@@ -37,7 +39,6 @@ from remit_server.models.ports import (
 from remit_server.models.profile import chosen_profile
 from remit_server.models.remote.engines import Hold, parse_reference
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.models.steps.held import StepReader
 
 _READ_FILE = ToolSpec(
     "read_file",
@@ -130,24 +131,12 @@ async def why_not_there(reference: str) -> ErrorPayload | None:
 async def _check_served(reference: str) -> ModelReport:
     provider = choose_provider(reference)
     assert isinstance(provider, RemoteProvider)
-    text, calls, begun, last = "", list[str](), time.perf_counter(), Finished("stop")
+    begun = time.perf_counter()
     try:
         served, engine = await provider.served()
         profile = await provider.meet()
         asked = time.perf_counter()
-        async with aclosing(provider.generate(_PROBE)) as events:
-            async for event in events:
-                match event:
-                    case TextDelta(text=piece):
-                        text += piece
-                    case CallProposed(call=call):
-                        calls.append(call.name)
-                    case Finished():
-                        last = event
-                    case ThinkingDelta() | PromptRead():
-                        pass
-                    case _:
-                        assert_never(event)
+        text, calls, tokens = await _hear(provider.generate(_PROBE))
     except (ModelUnavailable, ModelFailed) as error:
         return ModelReport(reference, provider.name, ok=False, problem=error.payload())
     finally:
@@ -162,33 +151,45 @@ async def _check_served(reference: str) -> ModelReport:
         profile=profile.name,
         load_s=asked - begun,
         step_s=time.perf_counter() - asked,
-        tokens=last.completion_tokens,
+        tokens=tokens,
         text=text,
         calls=tuple(calls),
-        problem=None if governed else _no_governed_call(provider.name, calls, last.completion_tokens, engine.intent),
+        problem=None if governed else _no_governed_call(provider.name, calls, tokens, engine.intent),
     )
+
+
+async def _hear(answer: AsyncGenerator[ModelEvent]) -> tuple[str, list[str], int]:
+    """Returns an answer's text, the names of its calls, and the number of its tokens."""
+    text, calls, tokens = "", list[str](), 0
+    async with aclosing(answer) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=piece):
+                    text += piece
+                case CallProposed(call=call):
+                    calls.append(call.name)
+                case Finished():
+                    tokens = event.completion_tokens
+                case ThinkingDelta() | PromptRead():
+                    pass
+                case _:
+                    assert_never(event)
+    return text, calls, tokens
 
 
 async def _probe(reference: str, host: HostProcess, options: EngineOptions) -> ModelReport:
     profile = profile_of(host.ready, reference, replace(options, profile=chosen_profile(os.environ)))
     wanted = step_to_wire(_PROBE, profile, None)
-    text, calls, last = "", list[str](), None
-    async with aclosing(host.generate(wanted)) as events:
-        async for event in events:
-            match event:
-                case wire.Delta(text=piece):
-                    text += piece
-                case wire.Call(name=name):
-                    calls.append(name)
-                case wire.FinishedFrame():
-                    last = event
-                case wire.ProgressFrame() | wire.ThinkingFrame() | wire.UnreadableFrame():
-                    pass
-    assert last is not None
-    if not wanted.whole:
-        reader = StepReader()
-        read = [*reader.feed(text), *reader.finish("length" if last.reason == "length" else "stop")]
-        calls += [event.call.name for event in read if isinstance(event, CallProposed)]
+    ended = wire.FinishedFrame(id=wanted.id, reason="stop")
+
+    async def steps() -> AsyncGenerator[ModelEvent]:
+        nonlocal ended
+        async with aclosing(host.generate(wanted)) as frames:
+            async for frame in frames:
+                ended = frame if isinstance(frame, wire.FinishedFrame) else ended
+                yield event_of(frame)
+
+    text, calls, tokens = await _hear(read_answer(steps(), _PROBE, wanted))
     name = host.ready.name if hub_name(reference) is None else reference
     governed = SELECT_INTENT in calls and _READ_FILE.name in calls
     return ModelReport(
@@ -198,14 +199,14 @@ async def _probe(reference: str, host: HostProcess, options: EngineOptions) -> M
         device=host.ready.device,
         profile=profile.name,
         load_s=host.ready.load_s,
-        step_s=last.prompt_s + last.decode_s,
-        first_token_s=last.prompt_s,
-        tokens=last.completion_tokens,
-        tokens_per_s=(last.completion_tokens - 1) / last.decode_s if last.decode_s > 0 else 0.0,
-        memory_bytes=last.memory_bytes,
+        step_s=ended.prompt_s + ended.decode_s,
+        first_token_s=ended.prompt_s,
+        tokens=tokens,
+        tokens_per_s=(tokens - 1) / ended.decode_s if ended.decode_s > 0 else 0.0,
+        memory_bytes=ended.memory_bytes,
         text=text,
         calls=tuple(calls),
-        problem=None if governed else _no_governed_call(name, calls, last.completion_tokens, None),
+        problem=None if governed else _no_governed_call(name, calls, tokens, None),
     )
 
 
@@ -213,7 +214,7 @@ def _no_governed_call(name: str, calls: list[str], tokens: int, held: Hold | Non
     """Returns the error for a model that generates, but did not declare an intent and then call its tool. `held` is
     what holds a served model to the intent."""
     done = f"it called only {', '.join(calls)}" if calls else "it called no tool"
-    done = "its step was cut off, or only repeated itself," if UNREADABLE_CALL in calls else done
+    done = "it made a call that cannot be read," if UNREADABLE_CALL in calls else done
     return ModelFailed(
         f"the model `{name}` loads, but did not declare an intent and call its tool",
         f"asked for a change, {done} in {tokens} tokens",

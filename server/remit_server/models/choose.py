@@ -62,7 +62,7 @@ def model_folder(reference: str) -> Path:
     Raises ModelUnavailable if a model of the hub was not pulled.
     """
     if (name := hub_name(reference)) is not None:
-        from remit_server.models.local.provider import pulled_folder
+        from remit_server.models.local.hub.model_files import pulled_folder
 
         return pulled_folder(name, cache_folder(os.environ))
     return Path(reference).expanduser().absolute()
@@ -74,11 +74,10 @@ def redact_text(text: str) -> str:
 
 
 def _open_local(reference: str, options: EngineOptions) -> ModelProvider:
-    from remit_server.models.local.provider import MlxProvider, PulledProvider
+    from remit_server.models.local.provider import MlxProvider
 
-    if (name := hub_name(reference)) is not None:
-        return PulledProvider(name, cache_folder(os.environ), options)
-    return MlxProvider(reference, options)
+    find = None if hub_name(reference) is None else partial(model_folder, reference)
+    return MlxProvider(reference, options, find=find)
 
 
 def _open_script(file: str, redact: Redact) -> ModelProvider:

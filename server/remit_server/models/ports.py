@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import JsonValue
@@ -155,7 +155,6 @@ class GenerateRequest:
     top_p: float | None = None
     seed: int = 0
     effort: Effort | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
     answer_schema: Mapping[str, JsonValue] | None = None
     paths: PathsOnOffer | None = None
     priority: Priority = "turn"

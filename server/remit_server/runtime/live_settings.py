@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 
 from remit_server.errors import SetupError
 from remit_server.runtime.config.form import KEYS, value_of
-from remit_server.runtime.ports import Notice
+from remit_server.runtime.notice import Notice
 from remit_server.runtime.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -41,9 +41,9 @@ from remit_server.models.ports import LocalEngine, ModelProvider
 from remit_server.runtime.chosen_models import ChosenModels
 from remit_server.runtime.completing import Completer, generate
 from remit_server.runtime.live_settings import LiveSettings
+from remit_server.runtime.notice import Notice
 from remit_server.runtime.own_files.external_tools import ExternalTools
 from remit_server.runtime.policy.live_policy import LivePolicy
-from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns.open_sessions import OpenSessions
 from remit_server.runtime.turns.outcome import refuse_other_workspace, reused_id_error
@@ -65,9 +65,9 @@ class RunningTurn:
 
 
 class Runtime:
-    """The transport-free core: takes requests, streams events, gives results.
+    """The transport-free core, which every transport calls: takes requests, streams events, gives results.
 
-    Every call of a turn goes through `dispatcher`.
+    Every call of a turn goes through `dispatcher`. `tools` are all tools, the person's own included.
     """
 
     def __init__(
@@ -105,7 +105,12 @@ class Runtime:
         return sum(not turn.task.done() for turn in self._turns.values())
 
     async def run(self, request: RunRequest, emit: Emit, asker: Asker, taken_up: TakenUp | None = None) -> RunResult:
-        """Run one turn; see `AgentRuntime.run`. Raises RemitError if the ids were used for another request."""
+        """Run one turn. The same ids again give the same result, without running again.
+
+        Cancelling the awaiting task cancels the turn, which still emits its `run_completed`. With `taken_up` another
+        process had begun the turn: if that one only read, the turn begins again and says so, otherwise it ends. Raises
+        RemitError if the ids were used for another request.
+        """
         key = (request.session_id, request.turn_id)
         known = self._turns.get(key)
         if known is not None and taken_up is not None:  # another process took the turn over, and is gone too
@@ -131,16 +136,22 @@ class Runtime:
             raise
 
     async def generate(self, request: GenerationRequest, on_text: OnText | None) -> GenerationResult:
-        """Let the model answer by itself; see `AgentRuntime.generate`."""
+        """Let the model answer by itself, without tools. Cancelling the awaiting task stops it.
+
+        Raises ModelUnavailable and ModelFailed.
+        """
         return await generate(self._runner.agent.provider, request, on_text)
 
     async def complete(self, path: str, text: str, offset: int) -> str | None:
-        """Complete an open document; see `AgentRuntime.complete`."""
+        """Returns what could stand at an offset of an open document, or None if nothing is offered.
+
+        Cancelling the awaiting task stops the model.
+        """
         return await self._completer.complete(path, text, offset)
 
     @property
     def sessions(self) -> SessionFolder:
-        """The sessions of this workspace."""
+        """The sessions of this workspace, which other processes may write, too."""
         return SessionFolder(self._settings.session_folder)
 
     @property
@@ -149,7 +160,7 @@ class Runtime:
         return self._live.rulebook.policy.matrix
 
     def cancel(self, session_id: str | None = None, turn_id: str | None = None) -> int:
-        """Cancel the running turns that match; None matches all."""
+        """Cancel the running turns that match (None matches all); returns how many there were."""
         matching = [
             turn.task
             for (session, name), turn in self._turns.items()
@@ -162,7 +173,7 @@ class Runtime:
         return len(matching)
 
     def answer(self, answer: ApprovalAnswer) -> ApprovalReceipt:
-        """Answer a pending approval."""
+        """Answer a pending approval (`stream` style)."""
         return self._desk.answer(answer)
 
     def asked(self, approval_id: str) -> bool:
@@ -170,21 +181,27 @@ class Runtime:
         return self._desk.asks(approval_id)
 
     def send_to_background(self, session_id: str) -> str:
-        """Have a running command go on in the background; see `AgentRuntime.send_to_background`."""
+        """Makes the command that a turn of this session waits for go on in the background; returns its id there.
+
+        Raises ToolError if no command runs, or if it has to stay in the foreground.
+        """
         known = self._sessions.known(session_id)
         name = session_id if known is None else known.memory.session_id
         return self.dispatcher.parts.processes.of(name).send_to_background().id
 
     def withdraw(self, approval_id: str, why: str) -> bool:
-        """Take a pending approval back; see `AgentRuntime.withdraw`."""
+        """Take a pending approval back, which counts as a no, and tell the model why; False if it is not pending."""
         return self._desk.withdraw(approval_id, why)
 
     def proposed(self, approval_id: str, path: str, left_out: Sequence[LeftOut]) -> ProposedText | None:
-        """Returns the texts of a file that a pending approval is about."""
+        """Returns the texts of a file that a pending approval is about, without what is left out; None if it is about
+        no such file."""
         return proposed_text(self._desk.changes(approval_id), path, left_out)
 
     def status(self, session_id: str | None = None, model: str | None = None) -> StatusResult:
-        """Returns what a status bar shows; see `AgentRuntime.status`."""
+        """Returns what a status bar shows: mode and state of the named session, else of the last used one, and the
+        model of the session's next message, which is `model` if the person just chose it.
+        """
         known = None if session_id is None else self._sessions.known(session_id)
         chosen = model or (known.model if known else None)
         asked: ModelProvider | None = self._runner.agent.provider if chosen is None else self._models.opened.get(chosen)
@@ -217,16 +234,20 @@ class Runtime:
         return () if session is None else self.dispatcher.parts.processes.of(session.memory.session_id).all()
 
     async def recall(self, session_id: str) -> None:
-        """Load a kept session so that `status` shows it; see `AgentRuntime.recall`."""
+        """Make `status` show the position of a kept session, before its first turn here (FLW-12)."""
         await self._sessions.recall(session_id)
         self._forget_old()
 
     def budget(self) -> tuple[str, ...]:
-        """Returns how the coverage budget stands; see `AgentRuntime.budget`."""
+        """Returns how the coverage budget stands, in sentences. Raises RemitError if its file cannot be read."""
         return tell_budget(read_account(self._settings.coverage_file), self._settings.workflow.thresholds)
 
     def edits(self, session_id: str, asked: EditsAsked | None = None) -> EditsAsked:
-        """Returns when the session asks about edits, after setting it to `asked`; see `AgentRuntime.edits`."""
+        """Returns when the session asks about edits, after setting it to `asked`: `each` and `turn` from its next turn
+        on (APP-10), `allow` at once (APP-15).
+
+        Raises ToolError (`audit_broken`) if that cannot be recorded, and changes nothing then.
+        """
         if asked is not None:
             self._sessions.set_edits(session_id, asked)
             self._forget_old()
@@ -238,7 +259,10 @@ class Runtime:
         return await provider.stats() if isinstance(provider, LocalEngine) else None
 
     async def reload(self) -> tuple[Notice, ...]:
-        """Put policy, configuration and the person's own tools in force as they are now, unless they cannot be used."""
+        """Put policy, configuration and own tools in force as their files are now. What cannot be used stays as it was.
+
+        Returns what there is to tell that was not told before.
+        """
         if self._closed:
             return ()
         found = await self._live.reload(), await self._configured.reload(), await self._reload_tools()
@@ -275,7 +299,8 @@ class Runtime:
         task.add_done_callback(self._retiring.discard)
 
     async def verify_audit(self) -> tuple[bool, str]:
-        """Verify the audit log of this workspace: its chain and its checkpoints."""
+        """Verify the audit chain and its checkpoints; the sentence names the first bad record, or says how many were
+        verified."""
         from remit_server.runtime.audit.audit_service import verify_workspace
 
         self._runner.flush_audit()

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from remit_server.sandbox.limits.cgroup import find_parents
 from remit_server.sandbox.ports import Isolation, RuntimeName
@@ -24,13 +24,12 @@ from remit_server.sandbox.ports import Isolation, RuntimeName
 _FileIdentity = tuple[str, int, int, int]
 
 
-class Finding(Protocol):
-    """The result of a trial: the isolation, and whatever else the adapter has to know to run commands."""
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a trial: what the sandbox gives here, or why it cannot isolate. An adapter adds whatever else it
+    has to know to run commands."""
 
-    @property
-    def isolation(self) -> Isolation:
-        """What the sandbox gives here, or why it cannot isolate."""
-        ...
+    isolation: Isolation
 
 
 @dataclass(frozen=True, slots=True)

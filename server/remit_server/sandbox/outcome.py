@@ -1,36 +1,25 @@
-"""What the adapters share: how they report a command's end and refuse one, and the PATH for their own programs."""
+"""What the adapters share: how they tell a command's end and refuse one, and the PATH for their own programs."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.sandbox.bubblewrap.layer import LayerChange
-from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
+from remit_server.sandbox.bubblewrap.layer import Layer
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation
 
 
-def command_output(
-    ended: ProcessResult, left: tuple[LayerChange, ...] = (), written: tuple[str, ...] = ()
-) -> CommandOutput:
-    """Returns how a command ended, in the form that the tools get."""
-    return CommandOutput(
-        left=left,
-        written=written,
-        exit_code=ended.exit_code,
-        stdout=ended.stdout.value(),
-        stderr=ended.stderr.value(),
-        timed_out=ended.timed_out,
-        stopped=ended.stopped,
-        truncated=ended.stdout.truncated or ended.stderr.truncated,
-    )
+def with_changes(ended: CommandOutput, layer: Layer) -> CommandOutput:
+    """Returns how a command ended, with what it left in its layer."""
+    return replace(ended, left=layer.changes(), written=layer.written())
 
 
-def has_never_begun(ended: ProcessResult) -> bool:
+def has_never_begun(ended: CommandOutput) -> bool:
     """Returns whether the sandbox failed before the command could begin."""
     return ended.exit_code is None and not ended.timed_out and ended.stopped is None
 

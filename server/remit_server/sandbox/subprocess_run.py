@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from remit_server.sandbox.bounded_output import BoundedOutput
-from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, ProcessResult, drain_to, finish_draining
-from remit_server.sandbox.ports import Progress, StreamName
+from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, drain_to, finish_draining, output_of
+from remit_server.sandbox.ports import CommandOutput, Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
 from remit_server.uninterrupted import finish_uninterrupted
 
@@ -42,7 +42,7 @@ class Invocation:
     beyond: Callable[[], str | None] | None = None
 
 
-async def run_subprocess(errand: Invocation) -> ProcessResult:
+async def run_subprocess(errand: Invocation) -> CommandOutput:
     """Runs the program until it ends, passes a limit, or is cancelled. Raises OSError if it cannot start."""
     process = await asyncio.create_subprocess_exec(
         *errand.argv,
@@ -81,13 +81,8 @@ async def run_subprocess(errand: Invocation) -> ProcessResult:
         for task in beside:
             task.cancel()
         await finish_uninterrupted(_end(errand, process, draining))
-    return ProcessResult(
-        exit_code=process.returncode if by_itself else None,
-        timed_out=not by_itself and stopped is None,
-        stopped=stopped,
-        stdout=stdout,
-        stderr=stderr,
-    )
+    exit_code = process.returncode if by_itself else None
+    return output_of(exit_code, stdout, stderr, timed_out=not by_itself and stopped is None, stopped=stopped)
 
 
 async def _watch(beyond: Callable[[], str | None], overrun: asyncio.Future[str]) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, ToolError
 from remit_server.machine.descriptors import closing_fd, write_all
-from remit_server.workspace.content.files import read_image
+from remit_server.workspace.content.files import if_there, read_image
 from remit_server.workspace.git_linked import Folders
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath, sync_folder
 
@@ -92,12 +92,7 @@ class GitFiles:
     def read(self, name: str, most: int = MAX_INDEX_BYTES) -> bytes | None:
         """Reads the file `name`. Returns None if there is none. Raises ToolError."""
         place = self._place(name)
-        try:
-            return read_image(place.workspace, place.at(name), most).data
-        except ToolError as error:
-            if error.code is ErrorCode.NOT_FOUND:
-                return None
-            raise
+        return if_there(lambda: read_image(place.workspace, place.at(name), most).data)
 
     def read_ref(self, ref: str) -> str | None:
         """Returns the commit that a ref holds, None for a missing ref. Raises ToolError if the ref holds no id."""

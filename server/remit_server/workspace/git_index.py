@@ -86,15 +86,10 @@ def read_version(data: bytes) -> int:
     return _head(data)[0]
 
 
-def read_entries(data: bytes) -> Iterator[tuple[bytes, IndexEntry]]:
-    """Yields names and entries, in order. Raises ValueError if the index is damaged, or holds more than it may."""
-    return _entries(data, [])
-
-
 def read_whole(data: bytes) -> tuple[list[tuple[bytes, IndexEntry]], bool]:
     """Returns names and entries, and whether these are all: a split or sparse index has further entries elsewhere.
 
-    Raises ValueError as `read_entries` does, and if the extensions after the entries are damaged."""
+    Raises ValueError if the index or the extensions after its entries are damaged, or if it holds more than it may."""
     found, extensions = _read_parts(data)
     # An extension whose signature begins with a capital letter serves speed alone.
     return found, all(sign[:1].isupper() for sign in extensions)

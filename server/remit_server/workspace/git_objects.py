@@ -11,15 +11,15 @@ import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ObjectID, RawObjectID, ShaFile, hex_to_sha, sha_to_hex
 from dulwich.pack import OFS_DELTA, REF_DELTA, Pack
 
-from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.machine.descriptors import closing_fd
-from remit_server.workspace.content.files import MAX_FILE_BYTES
+from remit_server.workspace.content.files import MAX_FILE_BYTES, if_there
 from remit_server.workspace.git_folder import GitFiles
 
 _LONGEST_CHAIN = 4095
@@ -150,12 +150,8 @@ class Objects(DiskObjectStore):
 def objects_of(git: GitFiles) -> Objects:
     """Returns the objects of the repository. Raises ToolError if something among their files is no regular file."""
     for name in _PACKED:
-        try:
-            folder = git.open_folder(name)
-        except ToolError as error:
-            if error.code is ErrorCode.NOT_FOUND:
-                continue
-            raise
+        if (folder := if_there(partial(git.open_folder, name))) is None:
+            continue
         with closing_fd(folder):
             names = os.listdir(folder)  # noqa: PTH208  by its descriptor
             odd = [each for each in names if not _is_file(each, folder) and each != "commit-graphs"]

@@ -133,7 +133,8 @@ def test_AGT_11_with_4096_tokens_the_prompt_leaves_room() -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     from remit_server.models.local.host.prompts import renderer
-    from remit_server.models.local.wire import ChatMessage, ToolSchema
+    from remit_server.models.local.wire import ChatMessage
+    from remit_server.models.ports import ToolSpec
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -146,7 +147,7 @@ def test_AGT_11_with_4096_tokens_the_prompt_leaves_room() -> None:
     def count(window: int | None) -> int:
         shown = {
             intent.value: tuple(
-                ToolSchema(name=tool.name, description=tool.description, parameters=dict(tool.parameters))
+                ToolSpec(name=tool.name, description=tool.description, parameters=dict(tool.parameters))
                 for tool in offered
             )
             for intent, offered in fit_tools(OFFERED, window).items()

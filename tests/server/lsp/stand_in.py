@@ -41,7 +41,7 @@ from remit_server.contract import (
 from remit_server.errors import ModelFailed, RemitError, SetupError
 from remit_server.harness.ports import Asker, CannotAsk, Emit
 from remit_server.models.answers import OnText
-from remit_server.runtime.ports import Notice
+from remit_server.runtime.notice import Notice
 from remit_server.streams import standard_streams
 from remit_server.transports.lsp.main import serve
 from remit_server.workspace.code import CodeIntelligence
@@ -80,7 +80,7 @@ class Turn:
 
 
 class StandInRuntime:
-    """Implements the port AgentRuntime."""
+    """Stands in for `Runtime`."""
 
     def __init__(self, workspace: Path, documents: Documents) -> None:
         self._workspace, self._documents = workspace, documents

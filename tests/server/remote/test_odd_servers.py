@@ -37,10 +37,10 @@ from remit_server.models.ports import (
 from remit_server.models.remote.ask import numbers_in, told_body
 from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.engines import parse_reference
-from remit_server.models.remote.leaked import ThoughtAloud
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
 from remit_server.models.remote.understood import understand
+from remit_server.models.thinking import Thought, ThoughtReader
 from remit_server.models.unreadable import well_formed
 
 pytestmark = pytest.mark.slow
@@ -217,21 +217,21 @@ async def test_MOD_19_content_may_be_parts_and_thinking_among_them() -> None:
 @given(sizes=st.lists(st.integers(1, 9), max_size=30))
 @settings(deadline=None)
 def test_MOD_19_thinking_in_the_text_is_none_of_the_answer(sizes: list[int]) -> None:
-    whole, aloud, said = " <think>a < b, </thin\nand so</think>\n\nIt is <think>.", ThoughtAloud(), []
+    whole, aloud, said = " <think>a < b, </thin\nand so</think>\n\nIt is <think>.", ThoughtReader(), []
     for size in [*sizes, len(whole)]:
         piece, whole = whole[:size], whole[size:]
         if piece:
             said += aloud.feed(piece)
     said += aloud.finish()
-    assert thoughts_of(said) == "a < b, </thin\nand so"
-    assert text_of(said) == "It is <think>."
+    assert "".join(part.text for part in said if isinstance(part, Thought)) == "a < b, </thin\nand so"
+    assert "".join(part for part in said if isinstance(part, str)) == "It is <think>."
 
 
 @rows("text", ["", "<thin", "<b>", "a <think>b</think>", "  x"])
 def test_MOD_19_other_text_passes(text: str) -> None:
-    aloud = ThoughtAloud()
+    aloud = ThoughtReader()
     said = [*(aloud.feed(text) if text else ()), *aloud.finish()]
-    assert (text_of(said), thoughts_of(said)) == (text, "")
+    assert said == ([text] if text else [])
 
 
 async def test_MOD_19_half_a_character_goes_back_into_no_request() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
+from remit_server.counted import list_some
 from remit_server.errors import ToolError
 from remit_server.harness.judgement import Judgement
 from remit_server.sandbox.bubblewrap.layer import LayerChange
@@ -203,9 +204,8 @@ def describe_merge(
 
 
 def _list_paths(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - MAX_LISTED} more" if len(paths) > MAX_LISTED else ""
     # Make line ends and bytes that are not text visible, so that a name cannot pose as anything else.
-    return ", ".join(visible(path, "show") for path in paths[:MAX_LISTED]) + more
+    return list_some([visible(path, "show") for path in paths], MAX_LISTED)
 
 
 _MOVED = "its new place was refused"

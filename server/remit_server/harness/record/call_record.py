@@ -68,11 +68,11 @@ GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
 class CallRecord:
     """What is known of one call so far, and where it is recorded. It decides nothing.
 
-    `tool` is the tool's name as it is shown, `shown` the arguments without secrets, `waited` the seconds that the call
-    waited for a person's answers. `changed` are the relative paths of changed files, which the merge adds. `rebased`
-    says which changes went into a text that had changed meanwhile, `folders` which folders were made or removed,
-    `parts` which changes a person approved only in part. `review` is the call that reviews what this call collected,
-    `collects` are the calls whose edits this call reviews.
+    `tool` is the tool's name as it is shown, `waited` the seconds that the call waited for a person's answers.
+    `changed` are the relative paths of changed files, which the merge adds. `rebased` says which changes went into a
+    text that had changed meanwhile, `folders` which folders were made or removed, `parts` which changes a person
+    approved only in part. `review` is the call that reviews what this call collected, `collects` are the calls whose
+    edits this call reviews.
     """
 
     call: ToolCall
@@ -83,7 +83,6 @@ class CallRecord:
     args_digest: str
     started: float
     tool: str
-    shown: dict[str, JsonValue]
     judgement: Judgement | None = None
     named: Worded = UNJUDGED
     approval_id: str | None = None
@@ -102,15 +101,14 @@ class CallRecord:
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> CallRecord:
         """Returns the record of a call that begins, and shows the call to the client; nothing has been decided yet."""
         tool = redactor.redact(visible(call.name, "show"))
-        shown = redactor.redact_json(dict(call.arguments))
-        record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
+        record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool)
         turn.emit(
             ToolCallEvent(
                 **turn.stamp(),
                 tool_call_id=call.id,
                 tool=tool,
                 intent=turn.intent.active,
-                arguments=shown,
+                arguments=redactor.redact_json(dict(call.arguments)),
             )
         )
         return record

@@ -109,18 +109,14 @@ def unavailable(name: str, *, known: bool, instead: Sequence[str]) -> ToolError:
 
     `instead` are the tools that the active intent and this run allow (INT-04).
     """
-    error = ToolError(
-        f"`{name}` cannot be used now",
-        "this run was started without it" if known else "there is no such tool here",
-        f"use one of: {', '.join(instead)}" if instead else "select another intent: this one opens no tool here",
-        code=ErrorCode.TOOL_UNAVAILABLE if known else ErrorCode.UNKNOWN_TOOL,
-    )
-    error.data = {
-        "error": error.code.value,
-        "tool_name": name,
-        "reason": error.why,
-        "available_tools": list(instead),
-    }
+    why = "this run was started without it" if known else "there is no such tool here"
+    fix = f"use one of: {', '.join(instead)}" if instead else "select another intent: this one opens no tool here"
+    return _not_now(name, why, fix, instead, code=ErrorCode.TOOL_UNAVAILABLE if known else ErrorCode.UNKNOWN_TOOL)
+
+
+def _not_now(name: str, why: str, fix: str, instead: Sequence[str], *, code: ErrorCode, **more: JsonValue) -> ToolError:
+    error = ToolError(f"`{name}` cannot be used now", why, fix, code=code)
+    error.data = {"error": code.value, "tool_name": name, **more, "reason": why, "available_tools": list(instead)}
     return error
 
 
@@ -194,12 +190,5 @@ def check_state(parsed: ParsedCall, ctx: CallContext) -> ParsedCall:
         f"the workflow is in state `{position.state}`, but `{name}` can be used only in {' and '.join(sorted(states))}"
     )
     fix = describe(position) if position.mode is Mode.STRICT else "go on without it"
-    error = ToolError(f"`{name}` cannot be used now", reason, fix, code=ErrorCode.TOOL_UNAVAILABLE)
-    error.data = {
-        "error": error.code.value,
-        "tool_name": name,
-        "current_state": position.state.value,
-        "reason": reason,
-        "available_tools": list(usable),
-    }
-    raise error
+    code, state = ErrorCode.TOOL_UNAVAILABLE, position.state.value
+    raise _not_now(name, reason, fix, usable, code=code, current_state=state)

@@ -20,7 +20,7 @@ from remit_server.harness.writes.agent_trace import AgentTrace
 from remit_server.harness.writes.syntax import describe_broken
 from remit_server.tools.spec import FileChange, WritePlan
 from remit_server.uninterrupted import finish_uninterrupted
-from remit_server.workspace.content.files import image_of_text, read_image, write_atomically
+from remit_server.workspace.content.files import if_there, image_of_text, read_image, write_atomically
 from remit_server.workspace.content.removal import change_folder, move_file, remove_file
 from remit_server.workspace.merges.merge_log import LoggedMerge, MergeLog, Step
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
@@ -128,14 +128,9 @@ class Merger:
                     raise stale(path.relative)
 
     def _digest(self, path: WorkspacePath) -> str | None:
-        document = self.documents.get(path.relative)
-        try:
-            image = read_image(self.workspace, path) if document is None else image_of_text(document.text)
-        except ToolError as error:
-            if error.code is ErrorCode.NOT_FOUND:
-                return None
-            raise
-        return image.digest
+        if (document := self.documents.get(path.relative)) is not None:
+            return image_of_text(document.text).digest
+        return if_there(lambda: read_image(self.workspace, path).digest)
 
     def _begin(self, changes: tuple[FileChange, ...], policy_version: str) -> LoggedMerge:
         steps = [(self._step(change), None if change.moved_from else change.after) for change in changes]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from remit_governance.audit.record import AuditKind
 from remit_governance.values import Effect
@@ -30,7 +30,7 @@ from remit_governance.workflow.debt import (
 )
 from remit_governance.workflow.states import Mode
 from remit_governance.workflow.test_files import CATEGORIES, Category, unfit_paths
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, Wire
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.harness.record.audit_events import append, placed_event
@@ -184,10 +184,8 @@ def _not_measured(account: Account, measured: Coverage | None) -> ToolError:
 MAX_BYTES = 4096
 
 
-class AccountForm(BaseModel):
+class AccountForm(Wire):
     """The contents of the account's file, as JSON."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     by: str = Field(min_length=1, max_length=100)
     baseline: float = Field(ge=0, le=100)

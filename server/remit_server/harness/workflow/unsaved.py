@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from remit_server.counted import list_some
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext
 from remit_server.workspace.content.files import read_image
@@ -19,8 +20,7 @@ async def name_unsaved(ctx: CallContext) -> str:
     documents = ctx.parts.documents
     await documents.look(documents.paths())
     found = await asyncio.to_thread(_find_unsaved, documents, ctx.parts.workspace) if documents.paths() else []
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    named = f"{', '.join(found[:MOST_NAMED])}{more}"
+    named = list_some(found, MOST_NAMED)
     return f"the tests ran without what is not saved in the editor: {named}; the person saves it" if found else ""
 
 

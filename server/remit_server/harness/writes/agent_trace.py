@@ -17,10 +17,11 @@ from io import FileIO
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from remit_governance.values import Action, Intent
 from remit_governance.work_items import WORK_ITEMS_FILE
+from remit_server.contract import Wire
 from remit_server.harness.turn import Turn
 from remit_server.machine.descriptors import closing_fd
 from remit_server.machine.wall_clock import timestamp
@@ -36,7 +37,7 @@ OLDER = ("agent_trace.1.jsonl", "agent_trace.2.jsonl", "agent_trace.3.jsonl", "a
 """The names of full files that are kept, the newest first."""
 
 
-class AgentTraceLine(BaseModel):
+class AgentTraceLine(Wire):
     """One changed range of a file.
 
     `start_line` and `end_line` count from 1, both in it, in the file as it is afterwards; an end before the start is a
@@ -44,8 +45,6 @@ class AgentTraceLine(BaseModel):
     SHA-256 of the range's bytes afterwards, `file_hash` of the whole file, null where it was removed. `follows` is that
     of the full trace file before this one, in the first line of a file that was begun because of it.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: Literal[1] = 1
     time: str

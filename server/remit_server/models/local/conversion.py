@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import assert_never
 
 from remit_governance.intents import SELECT_INTENT
-from remit_governance.values import Intent
 from remit_server.errors import ModelUnavailable
 from remit_server.models.local import wire
 from remit_server.models.local.options import MIB, EngineOptions
@@ -28,12 +26,11 @@ from remit_server.models.ports import (
     TextDelta,
     ThinkingDelta,
     ToolMessage,
-    ToolSpec,
     UserMessage,
     new_call_id,
 )
 from remit_server.models.profile import Profile, Telling, choose_profile
-from remit_server.models.steps.held import StepReader, fit, held_request
+from remit_server.models.steps.held import fit, held_request, read_step
 from remit_server.models.unreadable import tell_fenced
 
 MOST_PATHS = 2_000
@@ -47,28 +44,11 @@ def read_answer(
     """Reads an answer in the form that was asked for: one JSON value, or text and calls. The model is told if it put a
     call in a code fence."""
     if not wanted.whole:
-        return _read_step(steps)
+        return read_step(steps)
     if not wanted.intents or wanted.must_answer:
         return steps
     tools = {SELECT_INTENT, *(tool.name for offered in request.intents.values() for tool in offered)}
     return tell_fenced(steps, request.messages, tools)
-
-
-async def _read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
-    """Reads a step that comes as one JSON value."""
-    reader = StepReader()
-    async with aclosing(steps) as events:
-        async for event in events:
-            match event:
-                case TextDelta(text=text):
-                    for delta in reader.feed(text):
-                        yield delta
-                case Finished(reason=reason):
-                    for read in reader.finish(reason):
-                        yield read
-                    yield event
-                case _:
-                    yield event
 
 
 def profile_of(ready: wire.Ready, name: str, options: EngineOptions) -> Profile:
@@ -106,7 +86,7 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         id=uuid.uuid4().hex,
         session_id=request.session_id,
         messages=tuple(_message(message) for message in request.messages),
-        intents=_intents(request.intents),
+        intents={intent.value: tools for intent, tools in request.intents.items()},
         max_tokens=request.max_tokens,
         temperature=request.temperature,
         top_p=request.top_p,
@@ -116,20 +96,10 @@ def to_wire(request: GenerateRequest, nameable: Nameable | None = None) -> wire.
         answer_schema=dict(request.answer_schema) if request.answer_schema is not None else None,
         paths=None if nameable is None else nameable.paths,
         path_arguments=dict(request.paths.arguments) if request.paths is not None else {},
-        gap=None if request.gap is None else wire.GapFrame(before=request.gap.before, after=request.gap.after),
+        gap=request.gap,
         work_items=request.work_items,
         must_answer=request.must_answer,
     )
-
-
-def _intents(intents: Mapping[Intent, tuple[ToolSpec, ...]]) -> dict[str, tuple[wire.ToolSchema, ...]]:
-    return {
-        intent.value: tuple(
-            wire.ToolSchema(name=tool.name, description=tool.description, parameters=dict(tool.parameters))
-            for tool in tools
-        )
-        for intent, tools in intents.items()
-    }
 
 
 def _message(message: Message) -> wire.ChatMessage:
@@ -139,15 +109,11 @@ def _message(message: Message) -> wire.ChatMessage:
         case UserMessage(text):
             return wire.ChatMessage(role="user", content=text)
         case AssistantMessage(text, calls):
-            return wire.ChatMessage(role="assistant", content=text, tool_calls=tuple(map(_call, calls)))
+            return wire.ChatMessage(role="assistant", content=text, tool_calls=calls)
         case ToolMessage(call_id, tool, text):
             return wire.ChatMessage(role="tool", content=text, tool_call_id=call_id, name=tool)
         case _:
             assert_never(message)
-
-
-def _call(call: ProposedCall) -> wire.CallSpelling:
-    return wire.CallSpelling(id=call.id, name=call.name, arguments=dict(call.arguments))
 
 
 def event_of(event: wire.Generated) -> ModelEvent:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 
+from remit_server.contract import ModelStats
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.local.wire import (
     AskStats,
@@ -72,7 +73,7 @@ class HostProcess:
         self._folder = folder
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._open: dict[str, asyncio.Queue[_Answer] | None] = {}
-        self._asked: deque[asyncio.Future[Stats]] = deque()
+        self._asked: deque[asyncio.Future[ModelStats]] = deque()
         self.loading: Loading | None = None
         """The progress of loading; None before the first report."""
         self.answered = False
@@ -169,11 +170,11 @@ class HostProcess:
                 self._stdin.write(encode(Cancel(id=request.id)))
                 asyncio.get_running_loop().call_later(CANCEL_TIMEOUT_S, self._give_up, request.id)
 
-    async def stats(self) -> Stats:
+    async def stats(self) -> ModelStats:
         """Returns the process's statistics. Raises ModelUnavailable when it dies."""
         if self.death is not None:
             raise self._dead()
-        answer: asyncio.Future[Stats] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ModelStats] = asyncio.get_running_loop().create_future()
         self._asked.append(answer)
         await self.send(AskStats())
         return await answer
@@ -220,9 +221,9 @@ class HostProcess:
             case Ready():
                 if not self._loaded.done():
                     self._loaded.set_result(event)
-            case Stats():
+            case Stats(stats=stats):
                 if self._asked and not (answer := self._asked.popleft()).done():
-                    answer.set_result(event)
+                    answer.set_result(stats)
             case Error(id=None):
                 if not self._loaded.done():
                     self._loaded.set_exception(ModelUnavailable(event.what, event.why, event.fix))

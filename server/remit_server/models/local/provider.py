@@ -1,7 +1,7 @@
 """The local model as a provider: a process started on first use, and again after it died, if it does not keep dying
 (MOD-02).
 
-A model of the hub is found in the local cache at each request, and never downloaded (MOD-07).
+A model of the hub is found in the local cache when its process starts, and never downloaded (MOD-07).
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from remit_server.contract import ModelStats
 from remit_server.errors import ModelUnavailable
 from remit_server.models.local import wire
 from remit_server.models.local.conversion import event_of, profile_of, read_answer, step_to_wire, to_load
-from remit_server.models.local.hub.cache import HubName, find_snapshot
-from remit_server.models.local.hub.model_files import describe
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.process import START_TIMEOUT_S, HostProcess
 from remit_server.models.ports import Finished, GenerateRequest, ModelEvent, ModelProvider, ModelState, Traits
@@ -38,11 +36,18 @@ class MlxProvider(ModelProvider):
         folder: str | Path,
         options: EngineOptions | None = None,
         *,
+        find: Callable[[], Path] | None = None,
         start_timeout_s: float = START_TIMEOUT_S,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Takes the path of a folder in MLX format, and a clock in seconds; nothing is started yet."""
-        self._folder = Path(folder).expanduser().absolute()
+        """Takes the path of a folder in MLX format, and a clock in seconds; nothing is started yet.
+
+        With `find`, `folder` is only the model's name: `find` returns the folder at each start, or raises
+        ModelUnavailable, so that a model pulled later is found without a restart.
+        """
+        path = Path(folder).expanduser().absolute()
+        self._called = path.name if find is None else str(folder)
+        self._find: Callable[[], Path] = find or (lambda: path)
         self._options = options or EngineOptions()
         self._start_timeout_s = start_timeout_s
         self._now = now
@@ -56,9 +61,9 @@ class MlxProvider(ModelProvider):
 
     @property
     def traits(self) -> Traits:
-        """The folder's name, and the model's window once it is loaded."""
-        host = _host_of(self._start) if self._start is not None and self._start.done() else None
-        return Traits(self._folder.name, None if host is None else host.ready.context)
+        """The model's name, and its window once it is loaded."""
+        host = self._started()
+        return Traits(self._called, None if host is None else host.ready.context)
 
     @property
     def state(self) -> ModelState:
@@ -84,7 +89,7 @@ class MlxProvider(ModelProvider):
     @property
     def pid(self) -> int | None:
         """The model process's id, while there is one."""
-        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        host = self._started()
         return host.pid if host is not None and host.alive else None
 
     @property
@@ -97,14 +102,13 @@ class MlxProvider(ModelProvider):
 
     async def stats(self) -> ModelStats | None:
         """Returns the process's statistics, or None if no process could answer."""
-        host = _host_of(self._start) if self._start is not None and self._start.done() else None
+        host = self._started()
         if host is None or not host.alive:
             return None
         try:
-            answer = await host.stats()
+            return await host.stats()
         except ModelUnavailable:
             return None
-        return ModelStats(**answer.model_dump(exclude={"kind"}))
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         """Streams one generation, as `ModelProvider.generate` says."""
@@ -144,6 +148,9 @@ class MlxProvider(ModelProvider):
         if self._unloading is not None:
             await self._unloading
 
+    def _started(self) -> HostProcess | None:
+        return _host_of(self._start) if self._start is not None and self._start.done() else None
+
     async def _host(self) -> HostProcess:
         """Returns the process, started if there is none or if the last one died. Raises ModelUnavailable."""
         if self._unloading is not None:
@@ -152,25 +159,24 @@ class MlxProvider(ModelProvider):
             fix = "restart the server"
             raise ModelUnavailable("the model cannot be asked", "it was shut down", fix)
         if self._start is None or (self._start.done() and not _usable(self._start)):
-            self._start = self._begin_start()
+            self._start = self._begin_start(self._find())
         # A caller that stops waiting does not stop the start: others may wait for it too.
         return await asyncio.shield(self._start)
 
-    def _begin_start(self) -> asyncio.Task[HostProcess]:
+    def _begin_start(self, folder: Path) -> asyncio.Task[HostProcess]:
         """Begins a start. Raises ModelUnavailable during the pause after repeated deaths."""
         if pause := self._backoff.pause(self._now()):
             what = f"the model `{self.name}` is not started again yet"
             why = f"it stopped {self._backoff.deaths} times before it answered, the last time: {self._backoff.why}"
             fix = f"ask again in {math.ceil(pause)} s; `remit model check` tries the model and says more"
             raise ModelUnavailable(what, why, fix)
-        start = asyncio.create_task(self._launch())
+        start = asyncio.create_task(self._launch(folder))
         start.add_done_callback(_host_of)
         return start
 
-    async def _launch(self) -> HostProcess:
-        load = to_load(self._folder, self._options)
+    async def _launch(self, folder: Path) -> HostProcess:
         try:
-            host = await HostProcess.start(load, self._start_timeout_s, self._watch)
+            host = await HostProcess.start(to_load(folder, self._options), self._start_timeout_s, self._watch)
         except ModelUnavailable as error:
             self._backoff = self._backoff.after_death(self._now(), error.why)
             raise
@@ -258,65 +264,3 @@ class Backoff:
     def pause(self, now: float) -> float:
         """Returns the seconds left to wait, or 0 if a start is allowed."""
         return max(0.0, self.until - now)
-
-
-class PulledProvider(ModelProvider):
-    """An `MlxProvider` for a model that `remit model pull` fetched; one pulled later is found without a restart."""
-
-    def __init__(self, name: HubName, cache: Path, options: EngineOptions | None = None) -> None:
-        self._name, self._cache, self._options = name, cache, options
-        self._model: MlxProvider | None = None
-
-    @property
-    def traits(self) -> Traits:
-        """The model's name on the hub, and its window once it is loaded."""
-        known = None if self._model is None else self._model.traits.context_tokens
-        return Traits(str(self._name), known)
-
-    @property
-    def state(self) -> ModelState:
-        """The state for a status bar."""
-        return "stopped" if self._model is None else self._model.state
-
-    async def meet(self) -> Profile:
-        """Returns the profile that fits the model's weights; loads the model for that."""
-        try:
-            return await self._loaded().meet()
-        except ModelUnavailable:
-            return LARGE
-
-    @property
-    def loaded_share(self) -> float | None:
-        """The share of the model that is in memory, as in `LocalEngine`."""
-        return None if self._model is None else self._model.loaded_share
-
-    async def stats(self) -> ModelStats | None:
-        """Returns the process's statistics, as in `LocalEngine`."""
-        return None if self._model is None else await self._model.stats()
-
-    async def generate(self, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
-        """Streams one generation, as `ModelProvider.generate` says."""
-        async with aclosing(self._loaded().generate(request)) as events:
-            async for event in events:
-                yield event
-
-    def _loaded(self) -> MlxProvider:
-        """Returns the provider of the model's folder. Raises ModelUnavailable if the model was not pulled."""
-        if self._model is None:
-            self._model = MlxProvider(pulled_folder(self._name, self._cache), self._options)
-        return self._model
-
-    async def close(self) -> None:
-        """Stops the model process, if there is one. Idempotent."""
-        if self._model is not None:
-            await self._model.close()
-
-
-def pulled_folder(name: HubName, cache: Path) -> Path:
-    """Returns the complete folder of a pulled model. Raises ModelUnavailable that says how to pull it."""
-    folder = find_snapshot(cache, name)
-    problem = "it was not pulled" if folder is None else describe(folder).problem
-    if folder is None or problem is not None:
-        fix = f"run `remit model pull {name}`; a folder of that name is `./{name}`"
-        raise ModelUnavailable(f"there is no model `{name}` on this machine", problem or "", fix)
-    return folder

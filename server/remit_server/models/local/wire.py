@@ -11,6 +11,9 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from remit_server.contract import ModelStats
+from remit_server.models.ports import Effort, Gap, Priority, ProposedCall, ToolSpec
+
 MAX_FRAME = 64 * 1024 * 1024
 """The longest payload in bytes; a longer one is an error."""
 _PREFIX = 4
@@ -20,23 +23,10 @@ class WireError(ValueError):
     """Bytes that are not a frame, or a frame that is not a message."""
 
 
-Priority = Literal["turn", "background", "cursor"]
-"""The order of waiting requests: turns, then background work, and at last a completion at the cursor."""
-Effort = Literal["low", "medium", "high"]
-
-
 class Frame(BaseModel):
     """The base of all messages: unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class CallSpelling(Frame):
-    """A call inside an assistant message."""
-
-    id: str
-    name: str
-    arguments: dict[str, JsonValue]
 
 
 class ChatMessage(Frame):
@@ -44,24 +34,9 @@ class ChatMessage(Frame):
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
-    tool_calls: tuple[CallSpelling, ...] = ()
+    tool_calls: tuple[ProposedCall, ...] = ()
     tool_call_id: str | None = None
     name: str | None = None
-
-
-class ToolSchema(Frame):
-    """A tool on offer; `parameters` is a JSON Schema object."""
-
-    name: str
-    description: str
-    parameters: dict[str, JsonValue]
-
-
-class GapFrame(Frame):
-    """A place in a document that is to be filled."""
-
-    before: str
-    after: str
 
 
 class Load(Frame):
@@ -95,7 +70,7 @@ class Generate(Frame):
     id: str
     session_id: str
     messages: tuple[ChatMessage, ...]
-    intents: dict[str, tuple[ToolSchema, ...]]
+    intents: dict[str, tuple[ToolSpec, ...]]
     max_tokens: int = Field(default=1024, ge=1)
     temperature: float | None = Field(default=0.0, ge=0.0)
     top_p: float | None = Field(default=None, gt=0.0, le=1.0)
@@ -105,7 +80,7 @@ class Generate(Frame):
     path_arguments: dict[str, tuple[str, ...]] = {}
     effort: Effort | None = None
     priority: Priority = "turn"
-    gap: GapFrame | None = None
+    gap: Gap | None = None
     work_items: tuple[str, ...] = ()
     must_answer: bool = False
     whole: bool = True
@@ -211,24 +186,10 @@ class FinishedFrame(Frame):
 
 
 class Stats(Frame):
-    """The process's state now, and sums since it started.
-
-    `sessions` and `cache_bytes`: prompt caches that wait for their session's next step. `hits`: generations that found
-    part of their prompt in a cache, `shared` of them in another session's. Prompt tokens were `cached` or `read`.
-    """
+    """The process's state now, and sums since it started."""
 
     kind: Literal["stats"] = "stats"
-    sessions: int
-    cache_bytes: int
-    waiting: int
-    running: int
-    generations: int
-    hits: int
-    shared: int
-    cached_tokens: int
-    read_tokens: int
-    generated_tokens: int
-    tokens_per_s: float
+    stats: ModelStats
 
 
 class Error(Frame):

@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
+from remit_server.contract import Wire
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, SetupError
 from remit_server.models.ports import (
     EVERY_ABILITY,
@@ -34,17 +35,15 @@ from remit_server.models.ports import (
 from remit_server.models.profile import LARGE, Profile
 
 
-class ScriptedCall(BaseModel):
+class ScriptedCall(Wire):
     """A scripted call; without an id it gets one that is unique in its session."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     id: str | None = None
 
 
-class ScriptedStep(BaseModel):
+class ScriptedStep(Wire):
     """One generation: waits `delay_s`, emits the text with `pace_s` between its words, proposes the calls, then fails
     with `error`, hangs, or finishes.
 
@@ -52,8 +51,6 @@ class ScriptedStep(BaseModel):
     model's window. With `declined` the model finishes by saying that it did not do what it was asked. `told` is a text
     of the work that a sub-agent is handed.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, assert_never, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from remit_governance.canonical import digest_bytes
 from remit_governance.secrets.redaction import map_strings
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, Wire
 from remit_server.errors import ModelFailed, ModelUnavailable, RemitError
 from remit_server.models.ports import (
     AssistantMessage,
@@ -38,10 +38,8 @@ from remit_server.models.profile import ProfileName
 Redact = Callable[[str], str]
 
 
-class Line(BaseModel):
+class Line(Wire):
     """The base of all lines: unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Header(Line):
@@ -118,7 +116,7 @@ def line_of(data: bytes) -> Header | Asked | Said | TrafficEnd:
 
 
 def request_value(request: GenerateRequest, redact: Redact) -> dict[str, Any]:
-    """Returns a request's content, redacted. Its session and metadata are not part of it."""
+    """Returns a request's content, redacted. Its session is not part of it."""
     value = {
         "messages": [_message_value(message) for message in request.messages],
         "intents": {intent.value: [_tool_value(tool) for tool in tools] for intent, tools in request.intents.items()},

@@ -1,5 +1,5 @@
-"""Finds what a server left in the text of an answer: calls in a model's own syntax that the server does not know
-(MOD-14), and thinking, which is split off as it streams (MOD-19).
+"""Finds the calls that a server left in the text of an answer, in a model's own syntax that the server does not know
+(MOD-14).
 
 Without this, a step with such a call would count as the end of the turn. But a model may also quote calls from files
 that others wrote. So a call counts only if it ends the answer, begins a line and is not quoted. Text between the
@@ -20,7 +20,8 @@ from remit_server.errors import ModelFailed
 from remit_server.models.dialects.quotation import begins_line, is_quoted
 from remit_server.models.dialects.read import ReadCall, Schemas, UnreadableCall, read_calls
 from remit_server.models.dialects.table import DIALECTS, HARMONY, QWEN_XML, Dialect, JsonObject
-from remit_server.models.ports import ProposedCall, TextDelta, ThinkingDelta, ToolSpec, new_call_id
+from remit_server.models.ports import ProposedCall, ToolSpec, new_call_id
+from remit_server.models.thinking import partial_marker_length
 
 _FRAMES = (("<think>", "</think>"), *{row.thinking for row in DIALECTS.values() if row.thinking is not None})
 _THINKING = re.compile("|".join(rf"{re.escape(begin)}.*?(?:{re.escape(end)}|\Z)" for begin, end in _FRAMES), re.DOTALL)
@@ -39,7 +40,6 @@ _BY_MARKER: Mapping[str, tuple[Dialect, ...]] = MappingProxyType(
     }
 )
 _MARKER = re.compile("|".join(map(re.escape, _BY_MARKER)))
-_PARTS = {marker: range(len(marker) - 1, 0, -1) for marker in _BY_MARKER}
 _HEADER = r"(?:<\|start\|>assistant)?(?:<\|channel\|>commentary)?"
 """What Harmony puts before the addressee of a call."""
 _HEADER_BEFORE = re.compile(rf"{_HEADER}\Z")
@@ -130,8 +130,8 @@ class Held:
                 return at
             self._looked = found.end()
         self._looked = max(self._looked, len(self._near) - _LONGEST_MARKER)
-        sizes = (size for marker in _BY_MARKER for size in _PARTS[marker] if self._near.endswith(marker[:size]))
-        return _header_of(self._near, len(self._near) - max(sizes, default=0))
+        begun = max(partial_marker_length(self._near, marker) for marker in _BY_MARKER)
+        return _header_of(self._near, len(self._near) - begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,58 +284,3 @@ def _is_broken(row: Dialect, said: str, at: int) -> bool:
         at = closed + len(row.end)
         head = _HEADS[row.name].match(said, at)
     return not said[at:].strip()
-
-
-BEGIN, END = "<think>", "</think>"
-
-
-@dataclass(slots=True)
-class ThoughtAloud:
-    """Splits an answer that begins with `<think>`, wherever the pieces are cut; passes on any other text unchanged.
-
-    Only a marker at the beginning counts, because further on the answer may be about the marker.
-    """
-
-    _state: Literal["open", "thinking", "thought", "text"] = "open"
-    _held: str = ""
-
-    def feed(self, text: str) -> Iterator[TextDelta | ThinkingDelta]:
-        """Yields what is certain by now."""
-        if self._state == "thought" and (text := text.lstrip("\n")):
-            self._state = "text"
-        if self._state == "text":
-            yield TextDelta(text)
-        if self._state in {"text", "thought"}:
-            return
-        self._held += text
-        if self._state == "open":
-            said = self._held.lstrip()
-            if said.startswith(BEGIN):
-                self._state, self._held = "thinking", said.removeprefix(BEGIN)
-            elif BEGIN.startswith(said):
-                return
-            else:
-                yield from self._pass()
-                return
-        thought, end, rest = self._held.partition(END)
-        if end:
-            self._state, self._held = "thought", ""
-            if thought:
-                yield ThinkingDelta(thought)
-            yield from self.feed(rest)
-            return
-        kept = next((size for size in range(len(END) - 1, 0, -1) if thought.endswith(END[:size])), 0)
-        certain, self._held = thought[: len(thought) - kept], thought[len(thought) - kept :]
-        if certain:
-            yield ThinkingDelta(certain)
-
-    def finish(self) -> Iterator[TextDelta | ThinkingDelta]:
-        """Yields what was kept back at the end of the answer."""
-        if self._held:
-            yield ThinkingDelta(self._held) if self._state == "thinking" else TextDelta(self._held)
-            self._held = ""
-
-    def _pass(self) -> Iterator[TextDelta]:
-        held, self._state, self._held = self._held, "text", ""
-        if held:
-            yield TextDelta(held)

@@ -56,7 +56,7 @@ from remit_server.models.remote.prices import price_of
 from remit_server.models.remote.two_requests import all_tools, split_steps, with_declaration
 from remit_server.models.remote.understood import understand
 from remit_server.models.sameness import Sameness, end_where_alike
-from remit_server.models.steps.held import StepReader, held_request
+from remit_server.models.steps.held import held_request, read_step
 from remit_server.models.unreadable import refuse_fenced, unreadable
 
 MakeClient = Callable[[RemoteReference, Patience], Client]
@@ -264,29 +264,11 @@ class RemoteProvider(ModelProvider):
     async def _by_schema(self, client: Client, ask: Ask, request: GenerateRequest) -> AsyncGenerator[ModelEvent]:
         nameable = None if request.paths is None else await request.paths.list()
         held = held_request(request, ask.messages, self._profile(), nameable)
-        counted, reader = _Counted(), StepReader()
         tools = [tool for offered in request.intents.values() for tool in offered]
         asked = replace(ask, messages=held.messages, schema=held.answer_schema)
-        async with aclosing(self._stream(client, asked)) as pieces:
-            async for piece in pieces:
-                match piece:
-                    case TextDelta(text=text):
-                        for delta in reader.feed(text):
-                            yield delta
-                    case ThinkingDelta() | PromptRead():
-                        yield piece
-                    case Ended():
-                        finished = await self._count(counted, piece)
-                        for event in reader.finish(piece.reason):
-                            if isinstance(event, CallProposed):
-                                yield CallProposed(understand(event.call, tools))
-                            else:
-                                yield event
-                        yield finished
-                    case CallProposed():
-                        pass
-                    case _:
-                        assert_never(piece)
+        async with aclosing(read_step(self._plain(client, asked))) as events:
+            async for event in events:
+                yield CallProposed(understand(event.call, tools)) if isinstance(event, CallProposed) else event
 
     async def _in_two(
         self, client: Client, ask: Ask, request: GenerateRequest, engine: EngineRow

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
@@ -21,8 +22,10 @@ from remit_server.models.ports import (
     AssistantMessage,
     CallProposed,
     EndReason,
+    Finished,
     GenerateRequest,
     Message,
+    ModelEvent,
     Nameable,
     ProposedCall,
     SystemMessage,
@@ -44,7 +47,7 @@ def held_request(
     most_paths: int = MOST_PATHS,
 ) -> GenerateRequest:
     """Returns the request for one JSON value, which is a step; `messages` are those of the conversation, as they may be
-    sent. A `StepReader` reads the answer. If there are more than `most_paths` paths, any path may be spelled.
+    sent. `read_step` reads the answer. If there are more than `most_paths` paths, any path may be spelled.
     """
     form = FORMS[profile.telling]
     first = messages[0] if messages else None
@@ -174,6 +177,23 @@ _CHARACTERS = re.compile(
 )
 """Matches complete characters of a JSON string; of a surrogate pair, both escapes have to be there."""
 _LONGEST_CHARACTER = 12
+
+
+async def read_step(steps: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
+    """Reads a step that comes as one JSON value."""
+    reader = StepReader()
+    async with aclosing(steps) as events:
+        async for event in events:
+            match event:
+                case TextDelta(text=text):
+                    for delta in reader.feed(text):
+                        yield delta
+                case Finished(reason=reason):
+                    for read in reader.finish(reason):
+                        yield read
+                    yield event
+                case _:
+                    yield event
 
 
 @dataclass(slots=True)

@@ -12,11 +12,9 @@ from pathlib import Path
 from remit_governance.audit.log.unfinished_calls import ELSEWHERE
 from remit_governance.audit.reading.query import AuditFilter, latest_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
-from remit_governance.errors import AuditError
 from remit_governance.visible import visible_again
-from remit_server.contract import AgentSession, ErrorCode
-from remit_server.errors import SetupError
-from remit_server.runtime.audit.audit_service import moment
+from remit_server.contract import AgentSession
+from remit_server.runtime.audit.audit_service import as_audit_errors, moment
 
 LOOKED_BACK = 5_000
 """How many of the last records are looked at."""
@@ -42,11 +40,8 @@ def agent_sessions(database: Path, titles: Mapping[str, str]) -> tuple[AgentSess
     sessions that are known elsewhere. Raises SetupError if the log cannot be read."""
     if not database.exists():
         return ()
-    try:
-        with closing(latest_audit(database, AuditFilter())) as newest_first:
-            return count_sessions(islice(newest_first, LOOKED_BACK), titles)
-    except AuditError as error:
-        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+    with as_audit_errors(), closing(latest_audit(database, AuditFilter())) as newest_first:
+        return count_sessions(islice(newest_first, LOOKED_BACK), titles)
 
 
 def count_sessions(newest_first: Iterable[AuditRecord], titles: Mapping[str, str]) -> tuple[AgentSession, ...]:

@@ -65,7 +65,7 @@ class Verification:
 
 def open_log(settings: Settings) -> Maintenance:
     """Open the workspace's log, settle what an earlier process left, and begin to maintain it. Raises SetupError."""
-    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+    with as_audit_errors():
         maintenance = _maintenance(settings)
     maintenance.start()
     return maintenance
@@ -81,7 +81,7 @@ def open_log_briefly(settings: Settings) -> AuditLog:
     notary = _notary(settings, settings.audit_database)
     with suppress(AuditError):  # as in `Maintenance`: without a key nothing is signed, but records are kept
         notary.prepare()
-    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+    with as_audit_errors():
         return AuditLog(settings.audit_database, sealer=Sealer(notary, wall_clock_ms), known=notary.last_said)
 
 
@@ -115,7 +115,7 @@ class ServerRecord:
         metadata = {"version": __version__, "server": self.server, "process": str(os.getpid())}
         if self.trusted is not None:
             metadata["folder"] = "trusted" if self.trusted else "not trusted"
-        with _setup_errors(ErrorCode.AUDIT_BROKEN):
+        with as_audit_errors():
             self.log.write(AuditEvent(kind, policy_version=policy_version, metadata=metadata))
 
 
@@ -130,13 +130,13 @@ def audit_rules(settings: Settings) -> AuditRules:
 
 def make_checkpoint(settings: Settings) -> SignedCheckpoint | None:
     """Make a checkpoint of the workspace's log; None if nothing was recorded since the last. Raises SetupError."""
-    with _setup_errors(ErrorCode.AUDIT_BROKEN), closing(_maintenance(settings)) as maintenance:
+    with as_audit_errors(), closing(_maintenance(settings)) as maintenance:
         return maintenance.checkpoint()
 
 
 def send_checkpoint(settings: Settings, target: str) -> None:
     """Send the workspace's last checkpoint to a file, or to the system's log. Raises SetupError."""
-    with _setup_errors(ErrorCode.AUDIT_BROKEN):
+    with as_audit_errors():
         data = _notary(settings, settings.audit_database).place.read() or b""
         _, _, last = data.rstrip(b"\n").rpartition(b"\n")
         send(last, target)
@@ -174,7 +174,7 @@ def verify_workspace(settings: Settings) -> tuple[bool, str]:
 
 def query(database: Path, wanted: AuditFilter) -> tuple[dict[str, Json], ...]:
     """Returns the last records that fit, oldest first. Raises SetupError if there is no log to read."""
-    with _setup_errors(ErrorCode.NOT_FOUND):
+    with as_audit_errors(ErrorCode.NOT_FOUND):
         return tuple(record_json(record) for record in query_audit(database, wanted))
 
 
@@ -202,7 +202,7 @@ def _end_of(outcome: Mapping[str, Json] | None) -> dict[str, Json]:
 
 def export(database: Path, wanted: AuditFilter) -> Iterator[bytes]:
     """Yields every record that fits as a line of canonical JSON, oldest first. Raises SetupError."""
-    with _setup_errors(ErrorCode.NOT_FOUND):
+    with as_audit_errors(ErrorCode.NOT_FOUND):
         records = stream_audit(database, wanted) if wanted.limit is None else iter(query_audit(database, wanted))
         for record in records:
             yield canonical(record_json(record)) + b"\n"
@@ -273,7 +273,8 @@ def _sound(report: Report, database: Path) -> str:
 
 
 @contextmanager
-def _setup_errors(code: ErrorCode) -> Generator[None]:
+def as_audit_errors(code: ErrorCode = ErrorCode.AUDIT_BROKEN) -> Generator[None]:
+    """Turns an AuditError of the block into a SetupError for a command."""
     try:
         yield
     except AuditError as error:

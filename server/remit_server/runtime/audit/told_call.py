@@ -13,7 +13,6 @@ from remit_governance.audit.log.unfinished_calls import ELSEWHERE, LEADS_TO, SUB
 from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
-from remit_governance.errors import AuditError
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
 from remit_governance.policy.review.replay import judge_again, past_call
 from remit_governance.policy.rules import Policy
@@ -21,7 +20,7 @@ from remit_governance.values import Decision
 from remit_governance.visible import visible_again
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
-from remit_server.runtime.audit.audit_service import record_json
+from remit_server.runtime.audit.audit_service import as_audit_errors, record_json
 from remit_server.runtime.policy.past_calls import about, deciding_rules
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
@@ -61,10 +60,8 @@ def _by_number(database: Path, number: int) -> tuple[CallRecords, ...]:
 
 
 def _records(database: Path, wanted: AuditFilter) -> Sequence[AuditRecord]:
-    try:
+    with as_audit_errors(ErrorCode.NOT_FOUND):
         return query_audit(database, wanted)
-    except AuditError as error:
-        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.NOT_FOUND) from error
 
 
 Style = Callable[[str, str], str]

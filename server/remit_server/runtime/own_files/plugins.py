@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from remit_server.counted import list_some
 from remit_server.errors import SetupError, os_reason
 from remit_server.own_files import entries_of, stamp_of
 from remit_server.runtime.own_files.own_file_writer import rewrite
@@ -154,9 +155,8 @@ def look_at(place: Path, life: Life) -> Found:
         return Found(name, place, life, manifest, record, files)
     life = life.move(PluginState.REGISTERED)
     if changed:
-        shown = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
         fix = f"look at the change with `remit plugin show {name}`, and accept it with `remit plugin enable {name}`"
-        life = life.move(PluginState.DISABLED, f"{CHANGED}: {shown}; {fix}")
+        life = life.move(PluginState.DISABLED, f"{CHANGED}: {list_some(changed, 5)}; {fix}")
     elif not record.enabled:
         life = life.move(PluginState.DISABLED, record.reason or BY_THE_PERSON)
     else:

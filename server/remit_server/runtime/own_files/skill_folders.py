@@ -14,13 +14,14 @@ from remit_server.errors import RemitError, os_reason
 from remit_server.harness.calls import tags_of
 from remit_server.own_files import entries_of, stamp_of
 from remit_server.runtime.own_files.folder_record import SKILLS
+from remit_server.tools.external.declared import one_line
 from remit_server.tools.skills.read_skill import READ_SKILL
 from remit_server.tools.skills.skill_file import (
     MAX_BYTES,
+    MAX_DESCRIPTION,
     SKILL_FILE,
     Origin,
     Skill,
-    plain,
     read_below,
     read_front,
     unusable,
@@ -111,7 +112,9 @@ class SkillFolders:
         else:
             text = _text_outside(place, Path(real))
         form = read_front(str(place / SKILL_FILE), text, place.name)
-        return Skill(form.name, plain(form.description), of, Path(real), inside, form.metadata.intents)
+        return Skill(
+            form.name, one_line(form.description, MAX_DESCRIPTION), of, Path(real), inside, form.metadata.intents
+        )
 
     def _text_inside(self, place: Path, inside: str) -> str:
         named = os.path.normpath(f"{inside}/{SKILL_FILE}")

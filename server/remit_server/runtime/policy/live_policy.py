@@ -21,9 +21,9 @@ from remit_governance.policy.language.load import read_source
 from remit_governance.rulebook import Rulebook
 from remit_server.contract import ErrorPayload
 from remit_server.errors import RemitError, SetupError, os_reason
+from remit_server.runtime.notice import Notice
 from remit_server.runtime.own_files.own_file_writer import rewrite
 from remit_server.runtime.policy.policies import InForce, holding_in, load_in_force, what_they_say
-from remit_server.runtime.ports import Notice
 from remit_server.runtime.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,6 @@ from remit_governance.audit.log.unfinished_calls import ELSEWHERE
 from remit_governance.audit.reading.query import AuditFilter, latest_audit, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
-from remit_governance.errors import AuditError
 from remit_governance.intents import Matrix
 from remit_governance.policy.editing.hover import count_decisions
 from remit_governance.policy.language.compile import Source
@@ -25,8 +24,7 @@ from remit_governance.policy.rules import Policy
 from remit_governance.values import Action, Decision, Reason
 from remit_governance.visible import visible
 from remit_governance.workflow.test_files import Category
-from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
+from remit_server.runtime.audit.audit_service import as_audit_errors
 from remit_server.runtime.policy.policies import as_setup_error, compile_texts, load_in_force, sources
 from remit_server.runtime.settings import Settings
 
@@ -39,13 +37,10 @@ def read_past_calls(database: Path, last: int) -> PastCalls:
     """Returns the last calls of a log that can be judged again; none if nothing was recorded. Raises SetupError."""
     if not database.exists():
         return PastCalls()
-    try:
-        with closing(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT))) as newest_first:
-            # Leave out another agent's calls, because another default policy judges them.
-            own = (record for record in newest_first if ELSEWHERE not in record.event.metadata)
-            return past_calls(islice(own, LOOKED_BACK), last)
-    except AuditError as error:
-        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+    with as_audit_errors(), closing(latest_audit(database, AuditFilter(kind=AuditKind.TOOL_INTENT))) as newest_first:
+        # Leave out another agent's calls, because another default policy judges them.
+        own = (record for record in newest_first if ELSEWHERE not in record.event.metadata)
+        return past_calls(islice(own, LOOKED_BACK), last)
 
 
 def preview(settings: Settings, text: Source, last: int = LAST) -> Replay:
@@ -189,7 +184,5 @@ def _whole(rules: tuple[ListedRule, ...], policy: Policy) -> tuple[ListedRule, .
 def _calls(settings: Settings, last: int) -> tuple[AuditRecord, ...]:
     if not settings.audit_database.exists():
         return ()
-    try:
+    with as_audit_errors():
         return query_audit(settings.audit_database, AuditFilter(kind=AuditKind.TOOL_INTENT, limit=last))
-    except AuditError as error:
-        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error

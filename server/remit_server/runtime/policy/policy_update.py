@@ -14,7 +14,7 @@ from pathlib import Path
 from remit_governance.audit.log.unfinished_calls import BEGUN
 from remit_governance.audit.record import AuditEvent, AuditKind
 from remit_governance.audit.store import AuditLog
-from remit_governance.errors import AuditError, PolicyError, Problem
+from remit_governance.errors import PolicyError, Problem
 from remit_governance.permissions.permissions import Standing, decide
 from remit_governance.policy.decision.evaluate import evaluate
 from remit_governance.policy.decision.recorded import record_judgement
@@ -23,8 +23,8 @@ from remit_governance.policy.review.replay import replay
 from remit_governance.policy.review.update import SYSCALL, Proposal, changed_settings, update_action
 from remit_governance.policy.rules import Policy
 from remit_governance.values import Decision, Reason, Verdict
-from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError, os_reason
+from remit_server.runtime.audit.audit_service import as_audit_errors
 from remit_server.runtime.policy.past_calls import read_past_calls
 from remit_server.runtime.policy.policies import InForce, compile_texts, sources
 from remit_server.runtime.settings import PROJECT_POLICY, Settings
@@ -94,14 +94,12 @@ class Entry:
     proposal: Proposal
     target: Target
 
-    def record(self, outcome: str, by: str = "", deny_reason: str | None = None) -> None:
+    def record(self, outcome: str, *, deny_reason: str | None = None) -> None:
         """Record one step of the change. Raises SetupError (`audit_broken`)."""
-        try:
-            self.log.append(self._event(outcome, by, deny_reason))
-        except AuditError as error:
-            raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+        with as_audit_errors():
+            self.log.append(self._event(outcome, deny_reason))
 
-    def _event(self, outcome: str, by: str, deny_reason: str | None) -> AuditEvent:
+    def _event(self, outcome: str, deny_reason: str | None) -> AuditEvent:
         kept = record_judgement((update_action(self.target.judged),), self.decision, lambda text: text)
         breaking = str(len(self.proposal.replay.breaking))
         return AuditEvent(
@@ -117,7 +115,7 @@ class Entry:
             deny_reason=deny_reason,
             input_summary=self.proposal.target,
             output_summary=outcome,
-            metadata={"breaking": breaking, "new_version": self.proposal.policy.version, **({"by": by} if by else {})},
+            metadata={"breaking": breaking, "new_version": self.proposal.policy.version},
         )
 
 

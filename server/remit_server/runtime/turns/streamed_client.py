@@ -30,7 +30,7 @@ from remit_server.contract.streamed import ClientMessage, MessageId, ServerMessa
 from remit_server.errors import RemitError
 from remit_server.harness.ports import AskingStyle
 from remit_server.json_bounds import has_too_many_values
-from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def read_message(data: bytes) -> ClientMessage | ErrorPayload:
 class StreamedClient:
     """One connected client. `send` writes one message, and waits while the reader is slow."""
 
-    def __init__(self, runtime: AgentRuntime, turns: TurnStreams, send: Send, approving: Approving = "ask") -> None:
+    def __init__(self, runtime: Runtime, turns: TurnStreams, send: Send, approving: Approving = "ask") -> None:
         self._runtime, self._turns, self._send = runtime, turns, send
         self._answers = StreamAnswers(approving)
         self._unanswered: set[str] = set()

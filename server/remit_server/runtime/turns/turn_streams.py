@@ -16,7 +16,7 @@ from typing import cast
 from remit_server.contract import AgentEvent, ApprovalRequired, ApprovalResolved, Event, RunRequest, RunResult
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker
-from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.turns.taken_up import TakenUp
 
 KEPT_TURNS = 32
@@ -82,7 +82,7 @@ class TurnStream:
 class TurnStreams:
     """The turns that were begun here, by session and turn id."""
 
-    def __init__(self, runtime: AgentRuntime) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._turns: OrderedDict[tuple[str, str], TurnStream] = OrderedDict()
 

@@ -29,18 +29,18 @@ from remit_server.sandbox.advice import (
 )
 from remit_server.sandbox.bubblewrap.apart import MOUNT_STAND_INS, foreign_folders, make_stand_ins
 from remit_server.sandbox.bubblewrap.bubblewrap_options import bubblewrap_options, etc_options
-from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer, LayerChange
+from remit_server.sandbox.bubblewrap.layer import MOUNT_SCRATCH, Layer
 from remit_server.sandbox.bubblewrap.orphans import kill_orphans, orphan_mark
-from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, Job, ProcessResult, run_contained
+from remit_server.sandbox.bubblewrap.run_contained import WATCH_S, Job, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter
 from remit_server.sandbox.channel import ChannelEnd, open_channel
-from remit_server.sandbox.findings import Circumstances, Trial, circumstances, find_once
+from remit_server.sandbox.findings import Circumstances, Finding, Trial, circumstances, find_once
 from remit_server.sandbox.limits import pids
 from remit_server.sandbox.limits.cgroup import ControlGroup, clear_groups, find_parents
 from remit_server.sandbox.limits.limits import TEMPLATES, Limits, Template
 from remit_server.sandbox.network.doors import open_doors
 from remit_server.sandbox.network.proxy_socket import NO_ENDPOINT, ProxyEndpoint, open_endpoint, relay_text
-from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, trusted_path
+from remit_server.sandbox.outcome import has_never_begun, last_line, trusted_path, with_changes
 from remit_server.sandbox.policy_profile import policy_options, runtime_folders
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuleStart, RuntimeName
 from remit_server.sandbox.probe import listening_in, trial_argv
@@ -73,13 +73,12 @@ class Builder:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Finding):
     """The trial's result: `area` is the folder in which layers lie, `bounds` whether bwrap can write `kernel.pid_max`.
 
     `apart`: the host's sockets are out of reach if the folders that were tried are behind overlays.
     """
 
-    isolation: Isolation
     area: Path | None = None
     bounds: bool = False
     apart: bool = False
@@ -114,13 +113,13 @@ class Bubblewrap:
         found = await self._tried.find()
         require_isolation(found.isolation, spec)
         try:
-            ended, left, written = await self._layered(spec, found, progress)
+            ended = await self._layered(spec, found, progress)
         except OSError as error:
             raise no_sandbox(self._cannot_start(error, sandbox_advice(this_machine()))) from error
         ended = with_shell_exit_code(ended, spec.argv[0])
         if has_never_begun(ended):
             raise no_sandbox(self._failed(ended))
-        return command_output(ended, left, written)
+        return ended
 
     def start_rules(self, program: bytes) -> RuleStart:
         """Returns how to start the rules. Raises OSError, and ImportError or RuntimeError without libseccomp."""
@@ -178,24 +177,20 @@ class Bubblewrap:
                     layer.remove()
         return None
 
-    async def _layered(
-        self, spec: CommandSpec, found: _Found, progress: Progress | None
-    ) -> tuple[ProcessResult, tuple[LayerChange, ...], tuple[str, ...]]:
-        """Runs the command, with a layer over the workspace if it writes and there can be one. Returns its result, the
-        changes in the layer, and the paths written there. Raises OSError, and ToolError as `_with_scratch` does.
-        """
+    async def _layered(self, spec: CommandSpec, found: _Found, progress: Progress | None) -> CommandOutput:
+        """Runs the command, with a layer over the workspace if it writes and there can be one. Raises OSError, and
+        ToolError as `_with_scratch` does."""
         if spec.scratch:
-            return await self._with_scratch(spec, found, progress), (), ()
+            return await self._with_scratch(spec, found, progress)
         if not spec.writes or found.area is None:
-            return await self._contained(spec, progress, bounds=found.bounds), (), ()
+            return await self._contained(spec, progress, bounds=found.bounds)
         make = partial(Layer.make, found.area, spec.workspace, prefix_of("layer"))
         async with lent(make, Layer.remove) as layer:
             apart = await self._stand_ins(spec, found, layer)
             ended = await self._contained(spec, progress, layer=layer, stand_ins=apart, bounds=found.bounds)
-            changes = await asyncio.to_thread(layer.changes)
-            return ended, changes, await asyncio.to_thread(layer.written)
+            return await asyncio.to_thread(with_changes, ended, layer)
 
-    async def _with_scratch(self, spec: CommandSpec, found: _Found, progress: Progress | None) -> ProcessResult:
+    async def _with_scratch(self, spec: CommandSpec, found: _Found, progress: Progress | None) -> CommandOutput:
         """Runs the command with its scratch folders, and throws away what it wrote. Raises OSError and ToolError."""
         if found.area is None:
             why = "no folder here can hold what a command writes"
@@ -234,7 +229,7 @@ class Bubblewrap:
                 with listening_in(here):
                     places = make_stand_ins(layer, folders)
                     ended = await self._contained(trial, layer=layer, stand_ins=places, bounds=found.bounds)
-                    return replace(found, apart=ended.stdout.value().split() == [b"ip", b"unix", b"end"])
+                    return replace(found, apart=ended.stdout.split() == [b"ip", b"unix", b"end"])
             finally:
                 layer.remove()
         return found
@@ -247,7 +242,7 @@ class Bubblewrap:
         *,
         stand_ins: dict[str, str] | None = None,
         bounds: bool,
-    ) -> ProcessResult:
+    ) -> CommandOutput:
         async with open_control_group(TEMPLATES[spec.template]) as control:
             shown = visible_outside(spec)
             async with open_proxy(spec, shown) as door, open_channel(spec.channel) as end:
@@ -322,8 +317,8 @@ class Bubblewrap:
     def _cannot_start(self, error: OSError, fix: str) -> Isolation:
         return self._nothing(f"{self._starter()} cannot start: {error}", fix)
 
-    def _failed(self, ended: ProcessResult) -> Isolation:
-        said = last_line(ended.stderr.value()) or ended.stopped or f"{self._starter()} did not start"
+    def _failed(self, ended: CommandOutput) -> Isolation:
+        said = last_line(ended.stderr) or ended.stopped or f"{self._starter()} did not start"
         advice = sandbox_advice if "Unknown option" in said else namespaces_advice
         return self._nothing(said, advice(this_machine()))
 
@@ -417,27 +412,27 @@ def _begin(told: tuple[Callable[[int], None] | None, ...], first: int) -> None:
             begun(first)
 
 
-def with_reason(ended: ProcessResult, control: ControlGroup | None) -> ProcessResult:
+def with_reason(ended: CommandOutput, control: ControlGroup | None) -> CommandOutput:
     """Returns how a command ended, with the reason from its control group if the kernel killed something in it."""
     why = control.stopped() if control and ended.exit_code == _KILLED else None
     return replace(ended, exit_code=None, stopped=why) if why else ended
 
 
-def with_shell_exit_code(ended: ProcessResult, program: str) -> ProcessResult:
+def with_shell_exit_code(ended: CommandOutput, program: str) -> CommandOutput:
     """Returns the result with exit code 127 if there is no such program, or 126 if it cannot be started, because bwrap
     reports no exit code for these."""
-    said = last_line(ended.stderr.value())
+    said = last_line(ended.stderr)
     if not (has_never_begun(ended) and said.startswith(f"bwrap: execvp {program}: ")):
         return ended
     return replace(ended, exit_code=127 if said.endswith(os.strerror(errno.ENOENT)) else 126)
 
 
-def _bound_name(read: ProcessResult) -> str:
+def _bound_name(read: CommandOutput) -> str:
     """Returns in words what limits the number of a command's processes, given a trial that read `kernel.pid_max`."""
     tasks = TEMPLATES["code-executor"].limits.tasks
     if find_parents():
         return f"a control group, {tasks} at most"
-    if pids.is_bounded_by(read.stdout.value(), tasks):
+    if pids.is_bounded_by(read.stdout, tasks):
         return f"their namespace, {tasks + pids.RESERVED} at most"
     if os.geteuid() != 0:
         return f"RLIMIT_NPROC, {tasks} at most"

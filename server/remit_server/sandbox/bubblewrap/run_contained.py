@@ -19,7 +19,7 @@ from remit_server.sandbox.bounded_output import BoundedOutput
 from remit_server.sandbox.bubblewrap.spawn import Reading, Spawned, spawned
 from remit_server.sandbox.landlock.alone import end_below
 from remit_server.sandbox.limits.limits import Limits, free_space, layer_excess, measure_usage, signal_tree
-from remit_server.sandbox.ports import Progress, StreamName
+from remit_server.sandbox.ports import CommandOutput, Progress, StreamName
 from remit_server.scheduling.runner import Freezer, wait_first
 from remit_server.uninterrupted import finish_uninterrupted
 
@@ -58,17 +58,6 @@ class Job:
     begun: Callable[[int], None] | None = None
     sweeps: bool = False
     watch_s: float = WATCH_S
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessResult:
-    """How the process ended. `exit_code` is None if it was stopped, or if bwrap failed before the command began."""
-
-    exit_code: int | None
-    timed_out: bool
-    stopped: str | None
-    stdout: BoundedOutput
-    stderr: BoundedOutput
 
 
 @dataclass(slots=True)
@@ -132,9 +121,10 @@ class _Running:
     draining: Sequence[asyncio.Future[None]]
 
 
-async def run_contained(job: Job) -> ProcessResult:
-    """Runs the job until it ends, passes a limit, or is cancelled; then no process of it is left. Raises OSError if it
-    cannot start, and ToolError if `begun` refuses it."""
+async def run_contained(job: Job) -> CommandOutput:
+    """Runs the job until it ends, passes a limit, or is cancelled; then no process of it is left. There is no exit code
+    if it was stopped, or if bwrap failed before the command began. Raises OSError if it cannot start, and ToolError if
+    `begun` refuses it."""
     starting = asyncio.create_task(_start(job))
     cancelled = False
     try:
@@ -159,12 +149,26 @@ async def run_contained(job: Job) -> ProcessResult:
             await finish_uninterrupted(_end(process, namespace, running.draining, sweeps=job.sweeps))
         finally:
             job.hold.close()
-    return ProcessResult(
-        exit_code=namespace.exit_code if by_itself else None,
+    return output_of(
+        namespace.exit_code if by_itself else None,
+        running.stdout,
+        running.stderr,
         timed_out=not by_itself and stopped is None,
         stopped=stopped,
-        stdout=running.stdout,
-        stderr=running.stderr,
+    )
+
+
+def output_of(
+    exit_code: int | None, stdout: BoundedOutput, stderr: BoundedOutput, *, timed_out: bool, stopped: str | None
+) -> CommandOutput:
+    """Returns how a process ended, with the output that was kept of it."""
+    return CommandOutput(
+        exit_code,
+        stdout.value(),
+        stderr.value(),
+        timed_out=timed_out,
+        stopped=stopped,
+        truncated=stdout.truncated or stderr.truncated,
     )
 
 

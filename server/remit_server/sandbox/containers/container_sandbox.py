@@ -19,8 +19,7 @@ from pathlib import Path
 from remit_server.machine.peers import is_dead, this_process
 from remit_server.sandbox.advice import no_sandbox, require_isolation
 from remit_server.sandbox.bubblewrap.bubblewrap_options import hidden_paths_below
-from remit_server.sandbox.bubblewrap.layer import Layer, LayerChange
-from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
+from remit_server.sandbox.bubblewrap.layer import Layer
 from remit_server.sandbox.bubblewrap.seccomp import ProfileName, profile_json
 from remit_server.sandbox.channel import open_channel
 from remit_server.sandbox.containers import container_argv as containers
@@ -38,17 +37,17 @@ from remit_server.sandbox.containers.container_layer import (
 )
 from remit_server.sandbox.containers.system_image import image_here, system_paths
 from remit_server.sandbox.containers.ways_trial import TRIAL_OF_WAYS, TRIAL_S, UNIX, WENT, ChannelTrial, come_in
-from remit_server.sandbox.findings import Circumstances, Trial, circumstances
+from remit_server.sandbox.findings import Circumstances, Finding, Trial, circumstances
 from remit_server.sandbox.limits.limits import MIB, TEMPLATES
 from remit_server.sandbox.network.doors import open_doors
 from remit_server.sandbox.network.loopback import Loopback
 from remit_server.sandbox.network.mounted_socket import PLACE, MountedSocket, open_mounted_socket
 from remit_server.sandbox.outcome import (
-    command_output,
     has_never_begun,
     last_line,
     refuse_ways_out,
     trusted_path,
+    with_changes,
 )
 from remit_server.sandbox.policy_profile import library_folders, rules_argv, runtime_beside, runtime_folders
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuleStart, RuntimeName
@@ -106,8 +105,7 @@ _NOTHING_MORE = _Given()
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    isolation: Isolation
+class _Found(Finding):
     place: _Place | None = None
 
 
@@ -145,14 +143,14 @@ class Containers:
         assert found.place is not None, "what isolates has its place"
         refuse_ways_out(spec, self._program, found.isolation)
         try:
-            ended, left, written = await self._layered(spec, found.place, progress)
+            ended = await self._layered(spec, found.place, progress)
         except OSError as error:
             raise no_sandbox(
                 self._nothing(f"{self._program} cannot start: {error}", _WORKS.format(self._program))
             ) from error
         if has_never_begun(ended):
             raise no_sandbox(self._did_not_start(ended))
-        return command_output(ended, left, written)
+        return ended
 
     def start_rules(self, program: bytes) -> RuleStart:
         """Returns how to start the rules in a container with this system's libraries and Python. Raises OSError."""
@@ -188,7 +186,7 @@ class Containers:
     async def collect(self) -> list[str]:
         """Removes the containers of servers that are dead, and returns their names."""
         listed = await self._act(containers.list_argv(self._program))
-        pairs = (line.split() for line in listed.stdout.value().decode(errors="replace").splitlines())
+        pairs = (line.split() for line in listed.stdout.decode(errors="replace").splitlines())
         left = [pair[0] for pair in pairs if len(pair) == 2 and is_dead(pair[1])]
         if left:
             await self._act(containers.remove_argv(self._program, left))
@@ -225,7 +223,7 @@ class Containers:
             if not content:
                 raise RuntimeError(f"there is no image `{image}`: get it with `{self._program} pull`")
             await self._import(image, content)
-        version = (await self._act(containers.version_argv(self._program))).stdout.value().decode(errors="replace")
+        version = (await self._act(containers.version_argv(self._program))).stdout.decode(errors="replace")
         return _Place(image, await self._is_rootless(), containers.not_below(version), self._files)
 
     async def _import(self, image: str, content: bytes) -> None:
@@ -248,7 +246,7 @@ class Containers:
         if self._program == "docker":
             return False
         shown = await self._act(["podman", "info", "--format", "{{.Host.Security.Rootless}}"])
-        return shown.stdout.value().strip() == b"true"
+        return shown.stdout.strip() == b"true"
 
     async def _trial(self, place: _Place) -> Isolation:
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
@@ -258,7 +256,7 @@ class Containers:
         if ended.exit_code != 0:
             return self._did_not_start(ended)
         template = TEMPLATES[trial.template]
-        if not {b"%d" % template.limits.tasks, b"%d" % template.memory} <= set(ended.stdout.value().split()):
+        if not {b"%d" % template.limits.tasks, b"%d" % template.memory} <= set(ended.stdout.split()):
             why = f"{self._program} cannot limit memory and processes here"
             return self._nothing(why, "delegate the control groups `memory` and `pids` to this user")
         return Isolation(self._program, available=True)
@@ -281,13 +279,13 @@ class Containers:
                 argv = ("/bin/sh", "-c", TRIAL)
                 trial = CommandSpec(argv, here, here, command_environment({}), TRIAL_S, writes=True)
                 try:
-                    ended, left, _ = await self._layered(trial, replace(place, area=area))
+                    ended = await self._layered(trial, replace(place, area=area))
                 except OSError as error:
                     why = why or str(error)
                     continue
-            if ended.exit_code == 0 and tried_well(left):
+            if ended.exit_code == 0 and tried_well(ended.left):
                 return area, ""
-            why = why or last_line(ended.stderr.value()) or "what a command writes there is not found"
+            why = why or last_line(ended.stderr) or "what a command writes there is not found"
         helps = (
             "run the server as a user other than root, or on Linux 5.19 with the workspace on a disk of its own"
             if mounts_itself()
@@ -307,7 +305,7 @@ class Containers:
                     ended = await self._connected(replace(trial, loopback=loopback, channel=ChannelTrial()), place)
             except (OSError, RuntimeError) as error:
                 return (), f"{error}; install bubblewrap"
-        said = ended.stdout.value().splitlines()
+        said = ended.stdout.splitlines()
         if said == [*WENT]:
             return said, ""
         helps = (
@@ -318,31 +316,27 @@ class Containers:
         held = () if UNIX in said else said
         return (
             held,
-            f"{last_line(ended.stderr.value()) or 'it does not reach the server'}; {helps}, or install bubblewrap",
+            f"{last_line(ended.stderr) or 'it does not reach the server'}; {helps}, or install bubblewrap",
         )
 
-    async def _layered(
-        self, spec: CommandSpec, place: _Place, progress: Progress | None = None
-    ) -> tuple[ProcessResult, tuple[LayerChange, ...], tuple[str, ...]]:
-        """Runs the command, with a layer if it writes and there can be one. Returns its result, the changes in the
-        layer, and the paths written there. Raises OSError and ToolError.
-        """
+    async def _layered(self, spec: CommandSpec, place: _Place, progress: Progress | None = None) -> CommandOutput:
+        """Runs the command, with a layer if it writes and there can be one. Raises OSError and ToolError."""
         area = place.area if can_lie_over(spec, self._program) else None
         if spec.scratch and area is None:
             why = "no folder here can hold what a command writes"
             raise no_sandbox(self._nothing(why, "start it without folders that it may write to"))
         if area is None or not (spec.writes or spec.scratch):
-            return await self._connected(spec, place, progress), (), ()
+            return await self._connected(spec, place, progress)
         async with open_layer(spec, area, partial(self._clear, place)) as (layer, overlays):
             given = _Given(layer, overlays)
             ended = await self._connected(spec, place, progress, given)
             if spec.scratch or has_never_begun(ended):
-                return ended, (), ()
-            return ended, await asyncio.to_thread(layer.changes), await asyncio.to_thread(layer.written)
+                return ended
+            return await asyncio.to_thread(with_changes, ended, layer)
 
     async def _connected(
         self, spec: CommandSpec, place: _Place, progress: Progress | None = None, given: _Given = _NOTHING_MORE
-    ) -> ProcessResult:
+    ) -> CommandOutput:
         """Runs the command, with its doors and its channel if it needs any. Raises OSError and ToolError."""
         async with open_doors(spec, always=spec.channel is not None) as doors, open_channel(spec.channel) as end:
             if doors is None:
@@ -356,7 +350,7 @@ class Containers:
 
     async def _contained(
         self, spec: CommandSpec, place: _Place, progress: Progress | None = None, given: _Given = _NOTHING_MORE
-    ) -> ProcessResult:
+    ) -> CommandOutput:
         template = TEMPLATES[spec.template]
         container = replace(
             self._container(place, spec, _calls_of(spec) if given.way is None else "standard-unix"),
@@ -431,13 +425,13 @@ class Containers:
 
         self._pausing = asyncio.get_running_loop().create_task(act(self._pausing))
 
-    async def _judged(self, ended: ProcessResult, name: str, memory: int) -> ProcessResult:
+    async def _judged(self, ended: CommandOutput, name: str, memory: int) -> CommandOutput:
         """Returns the result, corrected where only the runtime knows that the command never started, or that the kernel
         killed it for lack of memory."""
         if ended.exit_code not in _UNCLEAR:
             return ended
         shown = await self._act(containers.exit_code_argv(self._program, name))
-        words = shown.stdout.value().decode(errors="replace").split()
+        words = shown.stdout.decode(errors="replace").split()
         if len(words) < 4 or words[0] == "created" or words[3].startswith("0001"):
             return replace(ended, exit_code=None)
         if words[2] == "true":
@@ -473,12 +467,12 @@ class Containers:
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             subprocess.run(argv, env=self._environment, cwd="/", capture_output=True, timeout=_ACT_S, check=False)
 
-    async def _act(self, argv: list[str]) -> ProcessResult:
+    async def _act(self, argv: list[str]) -> CommandOutput:
         """Calls the program once, briefly, and returns the result. Raises OSError if it cannot start."""
         return await run_subprocess(Invocation(argv, self._environment, _ACT_S, MIB, MIB, kill_process))
 
-    def _did_not_start(self, ended: ProcessResult) -> Isolation:
-        said = last_line(ended.stderr.value()) or f"{self._program} did not start a container"
+    def _did_not_start(self, ended: CommandOutput) -> Isolation:
+        said = last_line(ended.stderr) or f"{self._program} did not start a container"
         return self._nothing(said, _WORKS.format(self._program))
 
     def _nothing(self, why: str, fix: str) -> Isolation:

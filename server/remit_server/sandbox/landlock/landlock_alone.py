@@ -23,14 +23,14 @@ from remit_server.sandbox.bubblewrap.bubblewrap import (
 )
 from remit_server.sandbox.bubblewrap.bubblewrap_options import ETC, hidden_paths_below
 from remit_server.sandbox.bubblewrap.layer import Layer
-from remit_server.sandbox.bubblewrap.run_contained import Job, ProcessResult, run_contained
+from remit_server.sandbox.bubblewrap.run_contained import Job, run_contained
 from remit_server.sandbox.bubblewrap.seccomp import profile_filter
-from remit_server.sandbox.findings import Circumstances, Trial, circumstances
+from remit_server.sandbox.findings import Circumstances, Finding, Trial, circumstances
 from remit_server.sandbox.landlock.alone import signal_below
 from remit_server.sandbox.landlock.kernel import SCOPED_SINCE, Rights, landlock_version
 from remit_server.sandbox.limits.cgroup import ControlGroup
 from remit_server.sandbox.limits.limits import TEMPLATES, tasks_of
-from remit_server.sandbox.outcome import command_output, has_never_begun, last_line, refuse_ways_out, trusted_path
+from remit_server.sandbox.outcome import has_never_begun, last_line, refuse_ways_out, trusted_path
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.server_identity import clear_leftovers, prefix_of
 from remit_server.sandbox.visible.environment import SYSTEM_FOLDERS, command_environment, visible_outside
@@ -49,11 +49,6 @@ _SETTINGS = ("/etc/passwd", "/etc/group", "/etc/hosts", "/etc/gitconfig")
 _KERNEL = tuple(
     f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "version", "filesystems", "loadavg", "uptime")
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    isolation: Isolation
 
 
 @dataclass(slots=True)
@@ -95,22 +90,24 @@ class LandlockAlone:
             raise no_sandbox(_nothing(f"it cannot start: {error}", sandbox_advice(this_machine()))) from error
         if has_never_begun(ended):
             raise no_sandbox(_failed(ended))
-        return command_output(ended)
+        return ended
 
     def _circumstances(self) -> Circumstances:
         return circumstances(self.name, (), trusted_path(self._workspace))
 
-    async def _try(self) -> _Found:
+    async def _try(self) -> Finding:
         if os.geteuid() == 0:
-            return _Found(_nothing("it cannot limit how many processes root has", "run the server as another user"))
+            return Finding(_nothing("it cannot limit how many processes root has", "run the server as another user"))
         version = landlock_version() if os.uname().sysname == "Linux" else 0
         if version < SCOPED_SINCE:
             why = "the kernel's Landlock does not keep signals apart" if version > 0 else "the kernel has no Landlock"
-            return _Found(_nothing(f"{why}; Linux 6.12 or newer is needed", sandbox_advice(this_machine())))
+            return Finding(_nothing(f"{why}; Linux 6.12 or newer is needed", sandbox_advice(this_machine())))
         try:
             profile_filter("unspaced")
         except (ImportError, RuntimeError, OSError) as error:
-            return _Found(_nothing(f"libseccomp cannot be used: {error}", missing_advice(this_machine(), "libseccomp")))
+            return Finding(
+                _nothing(f"libseccomp cannot be used: {error}", missing_advice(this_machine(), "libseccomp"))
+            )
         await asyncio.to_thread(clear_leftovers, Path(tempfile.gettempdir()))
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _real(folder)
@@ -118,14 +115,14 @@ class LandlockAlone:
             try:
                 ended = await self._contained(trial)
             except OSError as error:
-                return _Found(_nothing(f"it cannot start: {error}", sandbox_advice(this_machine())))
+                return Finding(_nothing(f"it cannot start: {error}", sandbox_advice(this_machine())))
         if ended.exit_code != 7:
-            return _Found(_failed(ended))
+            return Finding(_failed(ended))
         tasks = TEMPLATES[trial.template].limits.tasks
         bounded = f"RLIMIT_NPROC, {tasks} besides the person's own"
-        return _Found(Isolation(self.name, True, processes=bounded, lacks=LACKS, by_rights=True))
+        return Finding(Isolation(self.name, True, processes=bounded, lacks=LACKS, by_rights=True))
 
-    async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
+    async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         template = TEMPLATES[spec.template]
         async with open_control_group(template) as control, lent(_make_scratch, _remove_scratch) as scratch:
             files = await asyncio.to_thread(files_given, spec, scratch)
@@ -229,8 +226,8 @@ def _begin(tree: _Tree, spec: CommandSpec, first: int) -> None:
         spec.begun(first)
 
 
-def _failed(ended: ProcessResult) -> Isolation:
-    why = last_line(ended.stderr.value()) or ended.stopped or "it did not start a command"
+def _failed(ended: CommandOutput) -> Isolation:
+    why = last_line(ended.stderr) or ended.stopped or "it did not start a command"
     return _nothing(why, sandbox_advice(this_machine()))
 
 

@@ -13,15 +13,13 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from remit_server.sandbox.advice import no_sandbox, require_isolation
 from remit_server.sandbox.bubblewrap.bubblewrap_options import hidden_paths_below
-from remit_server.sandbox.bubblewrap.run_contained import ProcessResult
-from remit_server.sandbox.findings import Trial, circumstances
+from remit_server.sandbox.findings import Finding, Trial, circumstances
 from remit_server.sandbox.limits.limits import TEMPLATES, Limits
-from remit_server.sandbox.outcome import command_output, last_line, refuse_ways_out
+from remit_server.sandbox.outcome import last_line, refuse_ways_out
 from remit_server.sandbox.ports import CommandOutput, CommandSpec, Isolation, Progress, RuntimeName
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.sandbox.subprocess_run import Invocation, run_subprocess
@@ -31,11 +29,6 @@ from remit_server.sandbox.visible.toolchains import ReadOnlyMount, parents_of
 _TRIAL_S = 20.0
 _LOOK_S = 0.1
 _PROGRAM = "/usr/bin/sandbox-exec"
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    isolation: Isolation
 
 
 class Seatbelt:
@@ -55,22 +48,22 @@ class Seatbelt:
         require_isolation((await self._tried.find()).isolation, spec)
         refuse_ways_out(spec, _PROGRAM)
         try:
-            return command_output(await self._contained(spec, progress))
+            return await self._contained(spec, progress)
         except OSError as error:
             raise no_sandbox(_no_isolation(f"sandbox-exec cannot start: {error}")) from error
 
-    async def _try(self) -> _Found:
+    async def _try(self) -> Finding:
         if shutil.which(_PROGRAM) is None:
-            return _Found(_no_isolation("there is no program `sandbox-exec`, which only macOS has"))
+            return Finding(_no_isolation("there is no program `sandbox-exec`, which only macOS has"))
         with tempfile.TemporaryDirectory(prefix=prefix_of("trial")) as folder:
             here = _real_path(folder)
             trial = CommandSpec(("/usr/bin/true",), here, here, command_environment({}), _TRIAL_S)
             ended = await self._contained(trial)
         if ended.exit_code != 0:
-            return _Found(_no_isolation(last_line(ended.stderr.value()) or "sandbox-exec did not run a command"))
-        return _Found(Isolation("seatbelt", available=True, lacks=("memory", "itself")))
+            return Finding(_no_isolation(last_line(ended.stderr) or "sandbox-exec did not run a command"))
+        return Finding(Isolation("seatbelt", available=True, lacks=("memory", "itself")))
 
-    async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> ProcessResult:
+    async def _contained(self, spec: CommandSpec, progress: Progress | None = None) -> CommandOutput:
         template = TEMPLATES[spec.template]
         with tempfile.TemporaryDirectory(prefix=prefix_of("scratch"), ignore_cleanup_errors=True) as folder:
             scratch = _real_path(folder)

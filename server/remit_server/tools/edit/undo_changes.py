@@ -14,7 +14,7 @@ from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.tools.files.read_source import current_image
 from remit_server.tools.spec import Arguments, FileChange, Outcome, Plan, Target, Tool, ToolContext, WritePlan
-from remit_server.workspace.content.files import FileImage, digest_of, is_executable
+from remit_server.workspace.content.files import FileImage, digest_of, if_there, is_executable
 from remit_server.workspace.history import Direction, PastChange, PastTurn, can_take_back
 from remit_server.workspace.line_diff import take_back
 
@@ -101,7 +101,7 @@ class TakingBack:
 
     def _file(self, path: str) -> _File:
         if path not in self.files:
-            image = _image(path, self.ctx)
+            image = if_there(lambda: current_image(self.ctx.resolve(path), self.ctx))
             data = None if image is None else image.data
             self.files[path] = _File(image, data, image is not None and is_executable(image.mode))
         return self.files[path]
@@ -177,15 +177,6 @@ def leads_elsewhere(path: str, ctx: ToolContext) -> bool:
         return ctx.resolve(path).relative != path
     except OutsideWorkspace:
         return True
-
-
-def _image(path: str, ctx: ToolContext) -> FileImage | None:
-    try:
-        return current_image(ctx.resolve(path), ctx)
-    except ToolError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            return None
-        raise
 
 
 def _differs(file: _File) -> bool:

@@ -17,7 +17,7 @@ from remit_governance.policy.language.load import is_given, read_source
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.values import Effect
 from remit_governance.visible import without_hidden
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, Wire
 from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError
 from remit_server.json_bounds import has_too_many_values
@@ -38,11 +38,7 @@ Own = Annotated[Path, AfterValidator(lambda path: path.expanduser())]
 ToolName = Annotated[str, Field(pattern=NAME)]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ToolForm(_Form):
+class ToolForm(Wire):
     """One tool of `tools.yaml`. The program's answer to `--schema` fills in what is left out here. `hosts` are all that
     the tool reaches, `reads` what it may read besides the workspace and itself."""
 
@@ -56,7 +52,7 @@ class ToolForm(_Form):
     enabled: bool = True
 
 
-class ToolsForm(_Form):
+class ToolsForm(Wire):
     """`tools.yaml`. `paths` are folders of programs that are tools, in addition to the folder `tools/` beside this
     file."""
 
@@ -87,6 +83,11 @@ class Declared:
     hosts: tuple[str, ...] = ()
     reads: tuple[Path, ...] = ()
     timeout_s: int = 30
+
+
+def one_line(text: str, most: int = MAX_DESCRIPTION) -> str:
+    """Returns a description in one line, cut to `most` characters and without hidden ones, for a model."""
+    return " ".join(without_hidden(text).split())[:most]
 
 
 def read_tools_file(file: Path) -> ToolsForm:
@@ -135,7 +136,7 @@ def declare(name: str, path: Path, form: ToolForm, printed: Printed | None, take
     return Declared(
         name=name,
         path=path,
-        description=" ".join(without_hidden(description).split())[:MAX_DESCRIPTION],
+        description=one_line(description),
         parameters=parameters,
         effect=Effect(form.effect),
         hosts=hosts,
@@ -198,7 +199,7 @@ def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, J
         raise ValueError(f"the parameter `{name[:100]}` has a type that is none of {', '.join(sorted(_TYPES))}")
     kept: dict[str, JsonValue] = {key: value for key, value in schema.items() if key in _KEPT} | {"type": kind}
     if isinstance(said := kept.get("description"), str):
-        kept["description"] = " ".join(without_hidden(said).split())[:MAX_DESCRIPTION]
+        kept["description"] = one_line(said)
     if kind == "array":
         items = kept.get("items", {})
         kept["items"] = _part(items if isinstance(items, dict) else {}, depth + 1, name)

@@ -1,4 +1,5 @@
-"""The row of a tool of the person's own: its program runs in the sandbox, like a command (TOOL-16).
+"""The row of a tool of the person's own: its program runs in the sandbox, like a command (TOOL-16). Also what such
+rows have in common with those of MCP servers and plugins.
 
 The type of its arguments is made from its parameters, which are a JSON Schema (TOOL-15).
 """
@@ -7,14 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, GetJsonSchemaHandler, JsonValue, RootModel, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from remit_governance.hosts import parse_endpoint
+from remit_governance.hosts import Endpoint, parse_endpoint
 from remit_governance.permissions.permissions import ANY_ARGUMENTS
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
@@ -67,6 +68,51 @@ def as_json(arguments: BaseModel) -> str:
 
 
 MAX_SHOWN_CHARS = 16_000
+
+
+def own_row(
+    name: str,
+    summary: str,
+    effect: Effect,
+    *,
+    parameters: Mapping[str, JsonValue],
+    command: tuple[str, ...],
+    endpoints: Iterable[Endpoint],
+    prepare: Callable[[BaseModel, ToolContext], Awaitable[Plan]],
+) -> AnyTool:
+    """Returns the row of a tool that the person brought. Policy judges `command` with any arguments, and each host: a
+    permission is for every call of the tool, and each call's arguments are shown to the person."""
+
+    def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
+        del arguments
+        started = Target("process.exec", command=(*command, ANY_ARGUMENTS), cwd=ctx.resolve("."))
+        return (started, *host_targets(endpoints))
+
+    return Tool(
+        name=name,
+        summary=summary,
+        effect=effect,
+        arguments=arguments_of(name, parameters),
+        targets=targets,
+        prepare=prepare,
+        most_chars=MAX_SHOWN_CHARS,
+        own=True,
+    )
+
+
+def own_outcome(
+    name: str, text: str, failure: ToolError | None, data: Mapping[str, JsonValue], exit_code: int | None = None
+) -> Outcome:
+    """Returns the outcome of a call of such a tool; its `text` is already redacted."""
+    return Outcome(
+        text=head_and_tail(text, MAX_SHOWN_CHARS),
+        summary=str(failure) if failure else f"{name}: {len(text)} characters",
+        data={**data, "truncated": len(text) > MAX_SHOWN_CHARS},
+        exit_code=exit_code,
+        failure=failure,
+    )
+
+
 _BOTH_WAYS = 'printf %s "$1" | "$0" "$1"'
 """Passes the arguments to a program both as its first argument and on standard input; it may read either."""
 
@@ -74,11 +120,6 @@ _BOTH_WAYS = 'printf %s "$1" | "$0" "$1"'
 def row_of(declared: Declared) -> AnyTool:
     """Returns the row of one tool of the person's own."""
     endpoints = tuple(parse_endpoint(host) for host in declared.hosts)
-
-    def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
-        del arguments  # a permission is for every call of the tool; each call's arguments are shown to the person
-        command = (str(declared.path), ANY_ARGUMENTS)
-        return (Target("process.exec", command=command, cwd=ctx.resolve(".")), *host_targets(endpoints))
 
     async def prepare(arguments: BaseModel, ctx: ToolContext) -> Plan:
         given = as_json(arguments)
@@ -98,15 +139,14 @@ def row_of(declared: Declared) -> AnyTool:
 
         return CommandPlan(with_hosts(spec, endpoints), display=f"{declared.name} {given}", render=render)
 
-    return Tool(
-        name=declared.name,
-        summary=declared.description,
-        effect=declared.effect,
-        arguments=arguments_of(declared.name, declared.parameters),
-        targets=targets,
+    return own_row(
+        declared.name,
+        declared.description,
+        declared.effect,
+        parameters=declared.parameters,
+        command=(str(declared.path),),
+        endpoints=endpoints,
         prepare=prepare,
-        most_chars=MAX_SHOWN_CHARS,
-        own=True,
     )
 
 
@@ -116,13 +156,8 @@ def render_result(declared: Declared, output: CommandOutput, seconds: int, ctx: 
     found = read_json(output.stdout)
     failure = failure_of(output, _too_long(declared, seconds)) or _failure(declared, found, output, ctx)
     text = ctx.redact(_text_of(found))
-    return Outcome(
-        text=head_and_tail(text, MAX_SHOWN_CHARS),
-        summary=str(failure) if failure else f"{declared.name}: {len(text)} characters",
-        data={"exit_code": output.exit_code, "timed_out": output.timed_out, "truncated": len(text) > MAX_SHOWN_CHARS},
-        exit_code=output.exit_code,
-        failure=failure,
-    )
+    data: dict[str, JsonValue] = {"exit_code": output.exit_code, "timed_out": output.timed_out}
+    return own_outcome(declared.name, text, failure, data, output.exit_code)
 
 
 def _failure(declared: Declared, found: JsonValue, output: CommandOutput, ctx: ToolContext) -> ToolError | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.spec import ToolContext
-from remit_server.workspace.content.files import FileImage, image_by_digest, image_of_text, read_image
+from remit_server.workspace.content.files import FileImage, if_there, image_by_digest, image_of_text, read_image
 from remit_server.workspace.content.text import Text, plain
 from remit_server.workspace.paths.workspace_path import WorkspacePath
 
@@ -107,9 +107,4 @@ def was_read(path: WorkspacePath, image: FileImage, ctx: ToolContext) -> bool:
 
 def image_if_there(path: WorkspacePath, ctx: ToolContext) -> FileImage | None:
     """Returns a file's image as `current_image` does, or None if there is no file."""
-    try:
-        return current_image(path, ctx)
-    except ToolError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            return None
-        raise
+    return if_there(lambda: current_image(path, ctx))

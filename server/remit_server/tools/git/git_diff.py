@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import Field, JsonValue
 
 from remit_governance.values import Effect
-from remit_server.counted import counted
+from remit_server.counted import counted, list_some
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
 from remit_server.tools.git.git_repository import (
@@ -113,8 +113,8 @@ def _fit_patches(known: Sequence[Section], ctx: ToolContext) -> tuple[list[str],
             head = text[: text.rfind("\n", 0, most) + 1]
             parts += [f"{head}[… {len(text) - len(head)} more characters of this file are left out …]"] if head else []
         room = max(0, room - len(text))
-    listed = ", ".join(missing[:10]) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
-    return [*parts, *([f"not shown in full: {listed}; ask for them with `paths`"] if missing else [])], bool(missing)
+    listed = [f"not shown in full: {list_some(missing, 10)}; ask for them with `paths`"] if missing else []
+    return [*parts, *listed], bool(missing)
 
 
 def _count_words(section: Section) -> str:

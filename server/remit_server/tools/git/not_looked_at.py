@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from remit_server.counted import list_some
 from remit_server.tools.git.git_repository import GIT, may_be_seen, quote_path
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, parse_config
@@ -37,7 +38,7 @@ def parse_filters(printed: bytes) -> Mapping[str, str]:
 def describe_filtered(paths: Iterable[str], filters: Mapping[str, str]) -> list[str]:
     """Returns a sentence about changed files that have a filter, because they may not differ at all."""
     named = [f"{quote_path(path)} ({quote_path(filters[path])})" for path in paths if path in filters]
-    return [f"filters are not run, so these may only look changed: {_listed(named)}"] if named else []
+    return [f"filters are not run, so these may only look changed: {list_some(named, _MOST_NAMED)}"] if named else []
 
 
 def submodules_of(ctx: ToolContext, folders: Folders) -> list[str]:
@@ -56,7 +57,8 @@ def submodules_of(ctx: ToolContext, folders: Folders) -> list[str]:
 def describe_submodules(paths: Iterable[str]) -> list[str]:
     """Returns a sentence about submodules, because changes in them are not known."""
     named = [quote_path(path) for path in paths]
-    return [f"files in submodules are not looked at: {_listed(named)}; open one as the workspace"] if named else []
+    listed = list_some(named, _MOST_NAMED)
+    return [f"files in submodules are not looked at: {listed}; open one as the workspace"] if named else []
 
 
 def _is_there(path: os.PathLike[str]) -> bool:
@@ -64,11 +66,6 @@ def _is_there(path: os.PathLike[str]) -> bool:
         return os.path.lexists(path)
     except ValueError:
         return False
-
-
-def _listed(named: list[str]) -> str:
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return ", ".join(named[:_MOST_NAMED]) + more
 
 
 _MAX_INDEX_BYTES = 50_000_000

@@ -14,20 +14,17 @@ from typing import cast
 
 from pydantic import BaseModel, JsonValue
 
-from remit_governance.permissions.permissions import ANY_ARGUMENTS
 from remit_governance.values import Effect
 from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.sandbox.ports import CommandOutput
-from remit_server.tools.external.declared import MAX_DESCRIPTION
-from remit_server.tools.external.row import MAX_SHOWN_CHARS, arguments_of, as_json
+from remit_server.tools.external.declared import one_line
+from remit_server.tools.external.row import as_json, own_outcome, own_row
 from remit_server.tools.mcp.calls import ask_spec, endpoints_of, read_answer, said_by, text_of
 from remit_server.tools.mcp.inside_mcp import digest_of
 from remit_server.tools.mcp.servers import McpServer
-from remit_server.tools.run.command_parts import host_targets
-from remit_server.tools.run.run_command import head_and_tail
-from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, Target, Tool, ToolContext
+from remit_server.tools.spec import AnyTool, CommandPlan, Outcome, Plan, ToolContext
 
 MAX_CHARS = 8_000
 """Limit for the parameters of one tool, as JSON."""
@@ -66,7 +63,7 @@ def _part(schema: JsonValue, named: Mapping[str, JsonValue], depth: int) -> dict
     else:
         part = _of_kind(kind, schema, named, depth)
     if isinstance(said := schema.get("description"), str) and said.strip():
-        part["description"] = " ".join(without_hidden(said).split())[:_WORDS]
+        part["description"] = one_line(said, _WORDS)
     return part
 
 
@@ -136,11 +133,6 @@ def _row(server: McpServer, tool: Mapping[str, JsonValue], called: str) -> AnyTo
     effect = Effect(form.effects.get(called, "execute"))
     digest, endpoints = digest_of(dict(tool)), endpoints_of(form)
 
-    def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
-        del arguments
-        command = (*(form.command or ("mcp", str(form.url))), ANY_ARGUMENTS)
-        return (Target("process.exec", command=command, cwd=ctx.resolve(".")), *host_targets(endpoints))
-
     async def prepare(arguments: BaseModel, ctx: ToolContext) -> Plan:
         given = cast("JsonValue", arguments.model_dump(mode="json"))
         seconds = min(form.timeout_seconds, ctx.command_limit_s)
@@ -153,16 +145,10 @@ def _row(server: McpServer, tool: Mapping[str, JsonValue], called: str) -> AnyTo
         return CommandPlan(spec, display=f"{name} {as_json(arguments)}", render=render)
 
     said = tool.get("description")
-    return Tool(
-        name=name,
-        summary=" ".join(without_hidden(said if isinstance(said, str) else called).split())[:MAX_DESCRIPTION],
-        effect=effect,
-        arguments=arguments_of(name, parameters_of(tool.get("inputSchema", {"type": "object"}))),
-        targets=targets,
-        prepare=prepare,
-        most_chars=MAX_SHOWN_CHARS,
-        own=True,
-    )
+    summary = one_line(said if isinstance(said, str) else called)
+    parameters = parameters_of(tool.get("inputSchema", {"type": "object"}))
+    command = form.command or ("mcp", str(form.url))
+    return own_row(name, summary, effect, parameters=parameters, command=command, endpoints=endpoints, prepare=prepare)
 
 
 def render_answer(server: McpServer, called: str, output: CommandOutput, ctx: ToolContext) -> Outcome:
@@ -170,13 +156,8 @@ def render_answer(server: McpServer, called: str, output: CommandOutput, ctx: To
     found = read_answer(output)
     text, failed = text_of(found.get("result")) if "result" in found else ("", True)
     failure = None if not failed else _failure(server, called, found, text, output)
-    text = ctx.redact(text)
-    return Outcome(
-        text=head_and_tail(text, MAX_SHOWN_CHARS),
-        summary=str(failure) if failure else f"{called} of {server.alias}: {len(text)} characters",
-        data={"server": server.alias, "tool": called, "truncated": len(text) > MAX_SHOWN_CHARS},
-        failure=failure,
-    )
+    data: dict[str, JsonValue] = {"server": server.alias, "tool": called}
+    return own_outcome(f"{called} of {server.alias}", ctx.redact(text), failure, data)
 
 
 def _failure(

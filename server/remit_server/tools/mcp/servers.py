@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import AfterValidator, Field, JsonValue, ValidationError, model_validator
 
 from remit_governance.canonical import digest
 from remit_governance.hosts import parse_endpoint
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, Wire
 from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError, os_reason
 from remit_server.own_files import entries_of, read_at_most
@@ -34,13 +34,11 @@ def _host(text: str) -> str:
     return str(parse_endpoint(text))
 
 
-class ServerForm(BaseModel):
+class ServerForm(Wire):
     """One server. `command` starts it, or `url` is its address. `environment` are its variables, and `headers` those of
     a request; `${NAME}` in them stands for a variable of the person's own. `hosts` are all that the server reaches,
     `reads` what it may read besides the workspace. `only`, if set, leaves out all other tools. `tools` are as the
     person reviewed them; `launch` is the digest of how the server was started then."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     command: tuple[str, ...] = Field(default=(), max_length=64)
     url: str | None = Field(

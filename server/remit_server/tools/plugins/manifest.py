@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, model_validator
 
 from remit_governance.canonical import digest
 from remit_governance.errors import PolicyError
@@ -22,9 +22,9 @@ from remit_governance.hosts import parse_endpoint
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.values import CALLER_TAGS
 from remit_governance.visible import without_hidden
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, Wire
 from remit_server.errors import SetupError, os_reason
-from remit_server.tools.external.declared import MAX_DESCRIPTION, schema_of, unread_keys
+from remit_server.tools.external.declared import one_line, schema_of, unread_keys
 
 MANIFEST = "plugin.yaml"
 API_VERSIONS = (1, 2)
@@ -72,22 +72,18 @@ Capabilities = Annotated[
 Tag = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PluginToolForm(_Form):
+class PluginToolForm(Wire):
     """One tool. `output` is `full` if the tool answers with a result and with what it wrote in its sandbox, or `patch`
     if it answers with a patch. `capabilities` are those of the plugin's that the tool needs; None means all of them."""
 
     name: str = Field(pattern=_TOOL)
     description: str = Field(min_length=1, max_length=4_000)
-    parameters: dict[str, JsonValue] = {}
+    parameters: dict[str, JsonValue] = Field(default={})
     output: Output = "full"
     capabilities: Capabilities | None = None
 
 
-class Manifest(_Form):
+class Manifest(Wire):
     """`plugin.yaml`. `kind` says what the plugin brings: tools, or one rule, whose file is `entry`. `hosts` are all
     that the plugin reaches, `reads` what it may read besides the project and its own folder."""
 
@@ -156,11 +152,6 @@ class Manifest(_Form):
 def spoken() -> str:
     """Returns the supported versions of the API in words."""
     return " and ".join(map(str, API_VERSIONS))
-
-
-def one_line(text: str) -> str:
-    """Returns a description in one line, cut to `MAX_DESCRIPTION` and without hidden characters."""
-    return " ".join(without_hidden(text).split())[:MAX_DESCRIPTION]
 
 
 def parse_manifest(place: str, text: str) -> Manifest:

@@ -14,8 +14,9 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from remit_server.contract import Wire
 from remit_server.errors import os_reason
 from remit_server.own_files import read_at_most
 from remit_server.tools.plugins.manifest import Files, Kind, Manifest, digest_of, unusable
@@ -96,12 +97,10 @@ _MAX_TEXTS = 1_000_000
 _MAX_BYTES = 8 << 20
 
 
-class Record(BaseModel):
+class Record(Wire):
     """What the person accepted. `kind` is what the plugin brings. `digests` are those of its files, `texts` their
     contents, which show what changed since. `reads_only` are the tools that, by the person's word, change nothing;
     `reason` says why the plugin is not `enabled`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind
     digest: str

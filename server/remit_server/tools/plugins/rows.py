@@ -13,7 +13,6 @@ from typing import cast
 from pydantic import BaseModel, JsonValue
 
 from remit_governance.hosts import parse_endpoint
-from remit_governance.permissions.permissions import ANY_ARGUMENTS
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -22,15 +21,14 @@ from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
 from remit_server.tools.edit.patch.changes import changes_of, must_go_together
 from remit_server.tools.edit.patch.parse import parse_diff
-from remit_server.tools.external.declared import schema_of
-from remit_server.tools.external.row import MAX_SHOWN_CHARS, arguments_of, as_json
+from remit_server.tools.external.declared import one_line, schema_of
+from remit_server.tools.external.row import as_json, own_outcome, own_row
 from remit_server.tools.plugins.conversation import Broken, Conversation, Unheld, not_called
-from remit_server.tools.plugins.manifest import Manifest, PluginToolForm, one_line
+from remit_server.tools.plugins.manifest import Manifest, PluginToolForm
 from remit_server.tools.plugins.record import CallablePlugin
 from remit_server.tools.plugins.wire import PluginFailure, PluginResult
-from remit_server.tools.run.command_parts import failure_of, host_targets, with_hosts
-from remit_server.tools.run.run_command import head_and_tail
-from remit_server.tools.spec import AnyTool, CommandPlan, FileChange, Outcome, Plan, Target, Tool, ToolContext
+from remit_server.tools.run.command_parts import failure_of, with_hosts
+from remit_server.tools.spec import AnyTool, CommandPlan, FileChange, Outcome, Plan, ToolContext
 from remit_server.workspace.content.files import is_executable
 
 MAX_NAME = 64
@@ -79,11 +77,6 @@ def _row(plugin: CallablePlugin, form: PluginToolForm, name: str) -> AnyTool:
     needs = frozenset(manifest.needs(form))
     endpoints = tuple(map(parse_endpoint, manifest.hosts)) if "net.connect" in needs else ()
 
-    def targets(arguments: BaseModel, ctx: ToolContext) -> tuple[Target, ...]:
-        del arguments  # a permission is for every call of the tool; each call's arguments are shown to the person
-        command = (str(plugin.folder / manifest.entry), form.name, ANY_ARGUMENTS)
-        return (Target("process.exec", command=command, cwd=ctx.resolve(".")), *host_targets(endpoints))
-
     async def prepare(arguments: BaseModel, ctx: ToolContext) -> Plan:
         if (why := plugin.changed()) is not None:
             raise not_called(name, Unheld(why, stale=True))
@@ -111,16 +104,9 @@ def _row(plugin: CallablePlugin, form: PluginToolForm, name: str) -> AnyTool:
             with_hosts(spec, endpoints), display=display, render=made.render, streams=True, amend=made.amend
         )
 
-    return Tool(
-        name=name,
-        summary=one_line(form.description),
-        effect=effect,
-        arguments=arguments_of(name, schema_of(form.parameters)),
-        targets=targets,
-        prepare=prepare,
-        most_chars=MAX_SHOWN_CHARS,
-        own=True,
-    )
+    command = (str(plugin.folder / manifest.entry), form.name)
+    summary, parameters = one_line(form.description), schema_of(form.parameters)
+    return own_row(name, summary, effect, parameters=parameters, command=command, endpoints=endpoints, prepare=prepare)
 
 
 @dataclass(slots=True)
@@ -153,18 +139,12 @@ class _Answer:
         came = self.talk.came
         failure = self.misfit or self._failure(output)
         text = self.ctx.redact(_text_of(came.output) if isinstance(came, PluginResult) else "")
-        data: dict[str, JsonValue] = {"plugin": self.plugin.manifest.name, "truncated": len(text) > MAX_SHOWN_CHARS}
+        data: dict[str, JsonValue] = {"plugin": self.plugin.manifest.name}
         if isinstance(came, Broken):
             data["breach"] = came.kind
         if isinstance(came, PluginFailure):
             data["code"] = came.code
-        return Outcome(
-            text=head_and_tail(text, MAX_SHOWN_CHARS),
-            summary=str(failure) if failure else f"{self.name}: {len(text)} characters",
-            data=data,
-            exit_code=output.exit_code,
-            failure=failure,
-        )
+        return own_outcome(self.name, text, failure, data, output.exit_code)
 
     def _failure(self, output: CommandOutput) -> ToolError | None:
         came = self.talk.came

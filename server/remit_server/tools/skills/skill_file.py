@@ -18,7 +18,6 @@ from remit_governance.errors import PolicyError
 from remit_governance.policy.language.document import OF_PROJECT
 from remit_governance.policy.language.parse_form import parse_form
 from remit_governance.values import Intent
-from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.machine.descriptors import closing_fd
@@ -103,11 +102,6 @@ def body_of(text: str) -> str:
     """Returns the text below the front matter."""
     head = _head(text)
     return text if head is None else "\n".join(text.split("\n")[len(head) + 2 :]).strip("\n")
-
-
-def plain(text: str) -> str:
-    """Returns a description in one line, cut and without hidden characters, for a model."""
-    return " ".join(without_hidden(text).split())[:MAX_DESCRIPTION]
 
 
 def read_below(folder: Path, names: Sequence[str]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from remit_governance.values import Effect
 from remit_governance.workflow.states import State
+from remit_server.counted import list_some
 from remit_server.errors import ToolError
 from remit_server.tools.git.git_commit import commit_of_all
 from remit_server.tools.git.git_repository import quote_path
@@ -55,9 +56,7 @@ def _whole_commit(ctx: ToolContext) -> CommitPlan | None:
 
 
 def _names(commit: CommitPlan) -> str:
-    paths = [quote_path(change.path.relative) for change in commit.changes]
-    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return ", ".join(paths[:MOST_NAMED]) + more
+    return list_some([quote_path(change.path.relative) for change in commit.changes], MOST_NAMED)
 
 
 REVIEW_WORK = Tool(

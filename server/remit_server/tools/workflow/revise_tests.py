@@ -11,6 +11,7 @@ from pydantic import Field
 
 from remit_governance.values import Effect
 from remit_governance.workflow.states import State
+from remit_server.counted import list_some
 from remit_server.errors import ToolError
 from remit_server.tools.edit.undo_changes import TakingBack, leads_elsewhere
 from remit_server.tools.spec import (
@@ -89,10 +90,9 @@ async def _prepare(arguments: ReviseTestsArguments, ctx: ToolContext) -> Plan:
 def _plan(ctx: ToolContext) -> Plan:
     todo, left = take_back_code(ctx)
     if left:
-        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
         raise ToolError(
             "the code cannot be brought back to what it was when the tests failed",
-            "; ".join(left[:MOST_NAMED]) + more,
+            list_some(left, MOST_NAMED, "; "),
             "put these files back as they were then, and call it again; or the person starts the work over",
         )
     if not todo:

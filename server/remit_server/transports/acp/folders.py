@@ -10,7 +10,7 @@ from pathlib import Path
 from remit_server.contract import ErrorCode
 from remit_server.errors import RemitError, SetupError
 from remit_server.runtime.opening import Shared, open_runtime
-from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings, existing_folder
 from remit_server.runtime.turns.turn_streams import TurnStreams
 from remit_server.sessions.folder import SessionFolder
@@ -28,7 +28,7 @@ class Folder:
 
     root: Path
     settings: Settings
-    runtime: AgentRuntime
+    runtime: Runtime
     turns: TurnStreams
 
 

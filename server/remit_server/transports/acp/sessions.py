@@ -12,7 +12,7 @@ from acp import schema
 from remit_server.chat.replies import Chat
 from remit_server.contract import ErrorCode, RunResult, SessionSummary
 from remit_server.errors import RemitError
-from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.runtime import Runtime
 from remit_server.sessions.folder import SessionFolder
 from remit_server.transports.acp.folders import Folder
 
@@ -41,7 +41,7 @@ class AcpSession:
         return self.chat.session
 
     @property
-    def runtime(self) -> AgentRuntime:
+    def runtime(self) -> Runtime:
         """The runtime of the session's folder."""
         return self.folder.runtime
 

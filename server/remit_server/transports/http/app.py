@@ -34,7 +34,7 @@ from remit_server.local_http.serving import MOST_BYTES
 from remit_server.runtime.audit.agent_sessions import agent_sessions
 from remit_server.runtime.audit.audit_service import DECISIONS, list_calls
 from remit_server.runtime.audit.told_call import call_json, find_call, judge_now, tell_call
-from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns.streamed_client import StreamedClient
 from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
@@ -75,7 +75,7 @@ class _Refused(Exception):
         self.refusal = refusal
 
 
-def make_app(runtime: AgentRuntime, settings: Settings, *, asks: bool) -> Starlette:
+def make_app(runtime: Runtime, settings: Settings, *, asks: bool) -> Starlette:
     """Returns the application for a runtime and the audit log of its folder. Without `asks`, a call that needs approval
     is denied."""
     served = _Served(runtime, settings, TurnStreams(runtime), asks=asks)
@@ -99,7 +99,7 @@ def make_app(runtime: AgentRuntime, settings: Settings, *, asks: bool) -> Starle
 
 
 class _Served:
-    def __init__(self, runtime: AgentRuntime, settings: Settings, turns: TurnStreams, *, asks: bool) -> None:
+    def __init__(self, runtime: Runtime, settings: Settings, turns: TurnStreams, *, asks: bool) -> None:
         self._runtime, self._settings, self._turns, self._asks = runtime, settings, turns, asks
 
     async def run(self, request: Request) -> Response:

@@ -34,7 +34,7 @@ from remit_server.contract import (
 from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.errors import RemitError
 from remit_server.harness.ports import Asker, CannotAsk, NobodyToAsk
-from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 from remit_server.tools.spec import Arguments
 from remit_server.transports.mcp.clients import McpClient
@@ -82,7 +82,7 @@ class Calls:
     """Runs the calls of one server's clients to the `offered` tools. Without `asks`, a call that needs approval is
     denied."""
 
-    runtime: AgentRuntime
+    runtime: Runtime
     asks: bool
     offered: Callable[[], Offered]
     _turns: TurnStreams = field(init=False)

@@ -34,7 +34,7 @@ from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.contract.streamed import ClientMessage, ServerMessage
 from remit_server.errors import RemitError
 from remit_server.json_bounds import has_too_many_values
-from remit_server.runtime.ports import AgentRuntime
+from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.turns.streamed_client import Approving, StreamAnswers, read_message
 from remit_server.runtime.turns.taken_up import TakenUp, hold_turn
 from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
@@ -55,7 +55,7 @@ _NOT_HERE = refuse_request(
 class Questions:
     """The questions of one turn, and the messages to it. `asks` says whether anybody is asked at all."""
 
-    def __init__(self, runtime: AgentRuntime, broker: Broker, key: TurnKey, *, asks: bool) -> None:
+    def __init__(self, runtime: Runtime, broker: Broker, key: TurnKey, *, asks: bool) -> None:
         self._runtime, self._broker, self._key, self._asks = runtime, broker, key, asks
         self._asked: set[str] = set()
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -149,9 +149,7 @@ class WorkerOptions:
 class Worker:
     """Takes requests, and works on up to `options.turns` of them at once."""
 
-    def __init__(
-        self, runtime: AgentRuntime, broker: Broker, options: WorkerOptions, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, runtime: Runtime, broker: Broker, options: WorkerOptions, tell: Callable[[str], None]) -> None:
         self._runtime, self._broker, self._options, self._tell = runtime, broker, options, tell
         self._turns = TurnStreams(runtime)
         self._held: Counter[TurnKey] = Counter()

@@ -14,9 +14,10 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -30,6 +31,7 @@ _TEMPORARY_NAME = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9a-f]{24}")
 
 _ATTEMPTS = 8
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,16 @@ def read_image(workspace: Workspace, path: WorkspacePath, max_bytes: int = MAX_F
     """Reads the file at `path`. Raises ToolError (`not_found`, `not_a_file`, `too_large`, `stale`)."""
     with closing_fd(workspace.open_read(path)) as fd:
         return image_at(fd, path, max_bytes)
+
+
+def if_there(read: Callable[[], T]) -> T | None:
+    """Returns what `read` returns, None if it raises `not_found`."""
+    try:
+        return read()
+    except ToolError as error:
+        if error.code is ErrorCode.NOT_FOUND:
+            return None
+        raise
 
 
 def image_at(fd: int, path: WorkspacePath, max_bytes: int = MAX_FILE_BYTES) -> FileImage:

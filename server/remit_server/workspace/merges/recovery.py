@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
-from remit_server.workspace.content.files import FileImage, is_executable, read_image, write_atomically
+from remit_server.workspace.content.files import FileImage, if_there, is_executable, read_image, write_atomically
 from remit_server.workspace.content.removal import move_file, remove_file
 from remit_server.workspace.merges.merge_log import LoggedMerge, MergeLog, Step
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
@@ -112,9 +111,4 @@ def _digest(workspace: Workspace, relative: str) -> str | None:
 
 
 def _image(workspace: Workspace, path: WorkspacePath) -> FileImage | None:
-    try:
-        return read_image(workspace, path)
-    except ToolError as error:
-        if error.code is ErrorCode.NOT_FOUND:
-            return None
-        raise
+    return if_there(lambda: read_image(workspace, path))

@@ -7,7 +7,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
@@ -62,18 +62,7 @@ class Limits:
 
     def of_small(self) -> Limits:
         """Returns limits for the walk through a small tree, within the same time; a larger tree ends it."""
-        most = max(0, self.small)
-        return Limits(
-            self.seconds,
-            self.small + 1,
-            in_folder=most,
-            started=self.started,
-            closed=self.closed,
-            others=self.others,
-            repositories=self.repositories,
-            cut=self.cut,
-            retries=self.retries,
-        )
+        return replace(self, entries=self.small + 1, in_folder=max(0, self.small), stopped=False)
 
     @property
     def left_s(self) -> float:

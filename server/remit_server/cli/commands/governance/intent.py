@@ -7,15 +7,12 @@ import os
 from pathlib import Path
 
 from remit_governance.audit.record import AuditEvent, AuditKind
-from remit_governance.errors import AuditError
 from remit_governance.values import Intent
 from remit_server.cli.console import print_json, say
 from remit_server.cli.main import DONE
 from remit_server.cli.usage import add_common_arguments
-from remit_server.contract import ErrorCode
-from remit_server.errors import SetupError
 from remit_server.hooks.records.kept_sessions import KeptSessions
-from remit_server.runtime.audit.audit_service import brief_log
+from remit_server.runtime.audit.audit_service import as_audit_errors, brief_log
 from remit_server.runtime.settings import Settings
 
 NONE = "NONE"
@@ -53,8 +50,5 @@ def _record(settings: Settings, intent: Intent | None, session: str | None) -> N
     """Audits the declaration, which a person or the agent's shell may have made. Raises SetupError."""
     metadata = {"by": "remit intent", "declared": intent or NONE}
     event = AuditEvent(AuditKind.INTENT_SELECTED, session_id=session, intent=intent, metadata=metadata)
-    try:
-        with brief_log(settings, "") as log:  # no policy is asked
-            log.write(event)
-    except AuditError as error:
-        raise SetupError(error.what, error.why, error.fix, code=ErrorCode.AUDIT_BROKEN) from error
+    with as_audit_errors(), brief_log(settings, "") as log:  # no policy is asked
+        log.write(event)

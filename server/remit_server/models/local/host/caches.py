@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
+from remit_server.contract import Wire
 from remit_server.models.local.host.token_caches import Cache
 
 MOST_SESSIONS = 64
@@ -167,10 +166,8 @@ _SUFFIX = ".safetensors"
 _LEFT_S = 3_600.0
 
 
-class _Known(BaseModel):
+class _Known(Wire):
     """A cache file's metadata."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     tokens: tuple[int, ...]

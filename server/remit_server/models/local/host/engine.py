@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from remit_server.contract import ModelStats
 from remit_server.models.local.host.caches import CacheStore, Sessions, resume
 from remit_server.models.local.host.generation import Emit, Generation
 from remit_server.models.local.host.grammar.step_grammar import GrammarError
@@ -23,7 +24,8 @@ from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.model_adapter import ModelAdapter
 from remit_server.models.local.host.token_caches import Cache
-from remit_server.models.local.wire import Error, FinishedFrame, Generate, Priority, Stats
+from remit_server.models.local.wire import Error, FinishedFrame, Generate
+from remit_server.models.ports import Priority
 from remit_server.scheduling.schedule import Limits, Schedule, Task, advance, end, enqueue, yielded
 
 log = logging.getLogger("remit.model")
@@ -86,7 +88,7 @@ class Engine:
             # One at a time: other generations wait for at most one part of a prompt between two tokens.
             self._attempt(readers[self._rounds % len(readers)], Generation.read)
 
-    def stats(self) -> Stats:
+    def stats(self) -> ModelStats:
         """Returns the caches' state and the sums."""
         return self._counts.stats(
             sessions=len(self._sessions),
@@ -256,9 +258,9 @@ class Counts:
         self.generated_tokens += finished.completion_tokens
         self.decode_s += finished.decode_s
 
-    def stats(self, *, sessions: int, cache_bytes: int, waiting: int, running: int) -> Stats:
+    def stats(self, *, sessions: int, cache_bytes: int, waiting: int, running: int) -> ModelStats:
         """Returns the sums, the caches' state and the running requests."""
-        return Stats(
+        return ModelStats(
             sessions=sessions,
             cache_bytes=cache_bytes,
             waiting=waiting,

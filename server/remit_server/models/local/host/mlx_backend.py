@@ -26,7 +26,7 @@ from remit_server.models.local.host.output.output_reader import ThinkMarkers
 from remit_server.models.local.host.prompts import FillIn, Template, TemplateMessage, find_fill_in, split_at_seams
 from remit_server.models.local.host.speculation import Drafter
 from remit_server.models.local.host.token_caches import Cache, load_mlx_lm
-from remit_server.models.local.wire import Effort
+from remit_server.models.ports import Effort
 
 _LOAD_REPORTS = 20
 _NO_LIMIT = 10_000_000

@@ -15,10 +15,11 @@ from remit_server.models.local.host.loading import HostError
 from remit_server.models.local.host.mlx_backend import LanguageModel
 from remit_server.models.local.host.output.harmony import HarmonyReader
 from remit_server.models.local.host.output.native import NativeReader, held_format
-from remit_server.models.local.host.output.output_reader import OutputReader, Reader, ThoughtReader, Verbatim
+from remit_server.models.local.host.output.output_reader import OutputReader, Reader, Verbatim
 from remit_server.models.local.host.prompts import Renderer, renderer, spell_gap, with_schema
 from remit_server.models.local.host.speculation import MOST_SOURCES, Drafter, Source, find_files, make_source
 from remit_server.models.local.wire import Generate
+from remit_server.models.thinking import ThoughtReader
 
 log = logging.getLogger("remit.model")
 
@@ -114,7 +115,9 @@ class ModelAdapter:
         if markers is None or self._is_harmony or (self.guided and not self._thinks(request)):
             return OutputReader(request.id, self._reader(request))
         return OutputReader(
-            request.id, self._reader(request), ThoughtReader(markers, opened=markers.is_opened_by(prompt))
+            request.id,
+            self._reader(request),
+            ThoughtReader(markers.open, markers.close, opened=markers.is_opened_by(prompt)),
         )
 
     def ends(self, request: Generate) -> frozenset[int] | None:

@@ -18,7 +18,8 @@ from pydantic import JsonValue
 
 from remit_server.models.dialects.table import COMPACT, DIALECTS, SIGNS, Dialect, spell_call
 from remit_server.models.local.host.grammar.schemas import SELECT, selection_schema
-from remit_server.models.local.wire import ChatMessage, Effort, GapFrame, ToolSchema
+from remit_server.models.local.wire import ChatMessage
+from remit_server.models.ports import Effort, Gap, ToolSpec
 from remit_server.models.tool_words import matrix_lines, shown_parameters
 
 TemplateMessage = dict[str, JsonValue]
@@ -53,7 +54,7 @@ class Renderer:
     def render(
         self,
         messages: Sequence[ChatMessage],
-        intents: Mapping[str, Sequence[ToolSchema]],
+        intents: Mapping[str, Sequence[ToolSpec]],
         effort: Effort | None = None,
         work_items: Sequence[str] = (),
     ) -> str:
@@ -76,11 +77,12 @@ class Renderer:
             rendered |= {"name": message.name or "", "tool_call_id": _short(message.tool_call_id or "")}
         if message.tool_calls and self.native_calls:
             rendered["tool_calls"] = [
-                _template_call(_short(call.id), call.name, self._defuse(call.arguments)) for call in message.tool_calls
+                _template_call(_short(call.id), call.name, self._defuse(dict(call.arguments)))
+                for call in message.tool_calls
             ]
         elif message.tool_calls:
             rendered["content"] = content + self.dialect.between.join(
-                spell_call(self.dialect, call.name, _as_object(self._defuse(call.arguments)), _short(call.id))
+                spell_call(self.dialect, call.name, _as_object(self._defuse(dict(call.arguments))), _short(call.id))
                 for call in message.tool_calls
             )
         return rendered
@@ -200,7 +202,7 @@ def plain_template(begin: str, end: str) -> Template:
 
 def with_tools(
     messages: Sequence[ChatMessage],
-    intents: Mapping[str, Sequence[ToolSchema]],
+    intents: Mapping[str, Sequence[ToolSpec]],
     dialect: Dialect,
     work_items: Sequence[str] = (),
 ) -> list[ChatMessage]:
@@ -234,14 +236,12 @@ def with_instruction(messages: Sequence[ChatMessage], text: str) -> list[ChatMes
     return [ChatMessage(role="system", content=text), *messages]
 
 
-def describe_tools(
-    intents: Mapping[str, Sequence[ToolSchema]], work_items: Sequence[str] = ()
-) -> list[TemplateMessage]:
+def describe_tools(intents: Mapping[str, Sequence[ToolSpec]], work_items: Sequence[str] = ()) -> list[TemplateMessage]:
     """Describes the callable tools as chat templates take them, the declaration of an intent first."""
     if not intents:
         return []
     matrix = "; ".join(matrix_lines({intent: [tool.name for tool in offered] for intent, offered in intents.items()}))
-    select = ToolSchema(
+    select = ToolSpec(
         name=SELECT,
         description=f"Declare what this step is about to do, before any other tool. Tools by intent: {matrix}",
         parameters=selection_schema(list(intents), work_items),
@@ -250,7 +250,7 @@ def describe_tools(
     return [{"type": "function", "function": _describe_tool(tool)} for tool in (select, *tools.values())]
 
 
-def _describe_tool(tool: ToolSchema) -> TemplateMessage:
+def _describe_tool(tool: ToolSpec) -> TemplateMessage:
     return {"name": tool.name, "description": tool.description, "parameters": shown_parameters(tool.parameters)}
 
 
@@ -346,7 +346,7 @@ def find_fill_in(is_one_token: Callable[[str], bool]) -> FillIn | None:
     return next((row for row in FILL_IN if all(map(is_one_token, row.markers))), None)
 
 
-def spell_gap(row: FillIn | None, begin: str, gap: GapFrame, defuse: Callable[[str], str]) -> str:
+def spell_gap(row: FillIn | None, begin: str, gap: Gap, defuse: Callable[[str], str]) -> str:
     """Returns a prompt for a gap, beginning with `begin`, the token that begins a text; whatever looks like a marker in
     the document is defused. Without a row the model only continues the text before the gap.
     """

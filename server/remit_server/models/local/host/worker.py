@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from remit_server.models.local.host.caches import CacheStore, fingerprint
 from remit_server.models.local.host.loading import HostError, load_model
 from remit_server.models.local.host.mlx_backend import memory_bytes, on_gpu, release
-from remit_server.models.local.wire import AskStats, Cancel, Error, Frame, Generate, Load, Loading, Ready
+from remit_server.models.local.wire import AskStats, Cancel, Error, Frame, Generate, Load, Loading, Ready, Stats
 
 if TYPE_CHECKING:
     from remit_server.models.local.host.engine import Engine
@@ -84,7 +84,7 @@ class Worker:
                     case Cancel(id=request_id):
                         engine.cancel(request_id)
                     case AskStats():
-                        self._emit(engine.stats())
+                        self._emit(Stats(stats=engine.stats()))
         except Empty:
             return
 

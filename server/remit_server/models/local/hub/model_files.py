@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from remit_server.errors import ModelUnavailable
+from remit_server.models.local.hub.cache import HubName, find_snapshot
 
 CONFIG, INDEX, TOKENIZER = "config.json", "model.safetensors.index.json", "tokenizer.json"
 WEIGHTS = "model*.safetensors"
@@ -64,6 +65,16 @@ def describe(folder: Path) -> ModelFolder:
     return ModelFolder(
         str(folder), known, size, needed_memory(size, dtypes), _weights(config, dtypes), _context(config)
     )
+
+
+def pulled_folder(name: HubName, cache: Path) -> Path:
+    """Returns the complete folder of a pulled model. Raises ModelUnavailable that says how to pull it."""
+    folder = find_snapshot(cache, name)
+    problem = "it was not pulled" if folder is None else describe(folder).problem
+    if folder is None or problem is not None:
+        fix = f"run `remit model pull {name}`; a folder of that name is `./{name}`"
+        raise ModelUnavailable(f"there is no model `{name}` on this machine", problem or "", fix)
+    return folder
 
 
 def needed_memory(size: int, by_type: Mapping[str, int], platform: str = sys.platform) -> int:

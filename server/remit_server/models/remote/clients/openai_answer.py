@@ -17,7 +17,7 @@ from remit_server.errors import ModelFailed
 from remit_server.models.ports import CallProposed, PromptRead, ProposedCall, TextDelta, ThinkingDelta, new_call_id
 from remit_server.models.remote.ask import CutOff, Ended, GapAsk, Piece, told_body
 from remit_server.models.remote.engines import Filling
-from remit_server.models.remote.leaked import ThoughtAloud
+from remit_server.models.thinking import Thought, ThoughtReader
 from remit_server.models.unreadable import unreadable, well_formed
 
 
@@ -59,7 +59,7 @@ class Heard:
 
     calls: list[_Call] = field(default_factory=list[_Call])
     at: dict[int, _Call] = field(default_factory=dict[int, _Call])
-    aloud: ThoughtAloud = field(default_factory=ThoughtAloud)
+    aloud: ThoughtReader = field(default_factory=ThoughtReader)
     usage: Any = None
     reason: str | None = None
 
@@ -87,7 +87,7 @@ class Heard:
     def _content(self, content: Any) -> Iterator[Piece]:
         """Yields the pieces of a content: a text, or a list of parts, which are texts or thinking made of texts."""
         if isinstance(content, str) and content:
-            yield from self.aloud.feed(well_formed(content))
+            yield from _told(self.aloud.feed(well_formed(content)))
         for part in content if isinstance(content, list) else ():
             match part:
                 case {"type": "thinking", "thinking": thinking}:
@@ -95,7 +95,7 @@ class Heard:
                         yield ThinkingDelta(thought)
                 case _:
                     for text in _texts(part):
-                        yield from self.aloud.feed(text)
+                        yield from _told(self.aloud.feed(text))
 
     def _take(self, part: Any) -> None:
         function = getattr(part, "function", None)
@@ -115,7 +115,7 @@ class Heard:
 
         Raises ModelFailed if the stream was cut off, or if a filter removed the rest of the answer.
         """
-        yield from self.aloud.finish()
+        yield from _told(self.aloud.finish())
         if self.reason is None and not done:
             raise CutOff
         if self.reason == "content_filter":
@@ -131,6 +131,10 @@ class Heard:
             completion_tokens=counted_at(self.usage, "completion_tokens"),
             dropped=self.reason == "tool_calls" and not self.calls,
         )
+
+
+def _told(parts: Iterator[Thought | str]) -> Iterator[Piece]:
+    return (ThinkingDelta(part.text) if isinstance(part, Thought) else TextDelta(part) for part in parts)
 
 
 def _texts(part: Any) -> Iterator[str]:

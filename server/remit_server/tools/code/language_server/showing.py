@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import JsonValue
 
 from remit_governance.visible import visible
-from remit_server.counted import counted
+from remit_server.counted import counted, list_some
 from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.tools.files.read_source import current_image
 from remit_server.tools.spec import Outcome, ToolContext
@@ -105,11 +105,10 @@ def _show(findings: Iterable[Finding], style: Style, ctx: ToolContext) -> tuple[
 
 def _notes(answer: Answer, found: _Sorted, seen: int, total: int) -> list[str]:
     outside = list(found.outside)
-    more = f" and {len(outside) - _MAX_OUTSIDE} more" if len(outside) > _MAX_OUTSIDE else ""
     notes = [
         f"the first {seen} are shown" if seen < total else "",
         f"{found.hidden} in files that may not be read are left out" if found.hidden else "",
-        f"outside the workspace: {', '.join(outside[:_MAX_OUTSIDE])}{more}" if outside else "",
+        f"outside the workspace: {list_some(outside, _MAX_OUTSIDE)}" if outside else "",
         *answer.notes,
     ]
     return [note for note in notes if note]

@@ -11,14 +11,14 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
-from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.refusal import commit_refusal
-from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of
+from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of, if_there
 from remit_server.workspace.git_config import MAX_CONFIG_BYTES, Settings, is_on, settings_of
 from remit_server.workspace.git_folder import GitFiles
 from remit_server.workspace.git_index import LONGEST_NAME, IndexEntry, read_version, read_whole
@@ -268,11 +268,8 @@ def _is_ref_name(name: str) -> bool:
 
 def _objects(git: GitFiles) -> Objects:
     for name in ("objects", "objects/pack", "refs", "refs/heads"):
-        try:
-            os.close(git.open_folder(name))
-        except ToolError as error:
-            if error.code is not ErrorCode.NOT_FOUND:
-                raise
+        if (folder := if_there(partial(git.open_folder, name))) is not None:
+            os.close(folder)
     if (git.read("objects/info/alternates") or b"").strip():
         raise commit_refusal("its objects are in another repository too (alternates)", "use git itself")
     return objects_of(git)

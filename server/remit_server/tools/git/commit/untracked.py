@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from remit_server.contract import ErrorCode
+from remit_server.counted import list_some
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.tools.git.commit.repository import RepositoryNow
 from remit_server.tools.git.git_repository import quote_path
@@ -103,8 +104,7 @@ class NotTaken:
 
 
 def _listed(named: Sequence[str]) -> str:
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return ", ".join(map(quote_path, named[:_MOST_NAMED])) + more
+    return list_some([quote_path(path) for path in named], _MOST_NAMED)
 
 
 def find_untracked(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 
-def tell(write: Callable[[str], None], measured: Any) -> None:
+def tell(write: Callable[[dict[str, Any]], None], measured: Any) -> None:
     """Writes a line of the report, unless nothing was measured. `measured` is a `coverage.Coverage`."""
     files: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, suppress(Exception):
@@ -31,4 +31,4 @@ def tell(write: Callable[[str], None], measured: Any) -> None:
             }
             for path, each in files.items()
         ]
-        write(json.dumps({"coverage": {"files": found}}))
+        write({"coverage": {"files": found}})

@@ -13,7 +13,6 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable
-from json import JSONEncoder
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ import pytest
 
 if os.environ.get("REMIT_LOOK_HERE"):  # like `python -m pytest`, but last, so that no module here shadows another
     sys.path.append(str(Path.cwd()))
-MOST_CHARS = 20_000
 JUDGES = (
     *(
         "unittest.case",
@@ -62,9 +60,8 @@ held = importlib.import_module("held")
 origins = importlib.import_module("origins")
 coverage_lines = importlib.import_module("coverage_lines")
 rewriting = importlib.import_module("_pytest.assertion.rewrite")
-# Bind these now, because tests may patch the modules' functions, or `os.name` and with it how paths work.
-_encode = JSONEncoder().encode
-_write: Callable[[str], None] | None = importlib.import_module("report_channel").open_channel()
+report_channel = importlib.import_module("report_channel")
+_write: Callable[[dict[str, Any]], None] | None = report_channel.open_channel()
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -115,9 +112,8 @@ class Recorder:
 
     def tell(self, event: str, nodeid: str, **more: Any) -> None:
         """Writes one line to the report at once."""
-        line = {"event": event, "id": nodeid and self.named(nodeid), **more}
         assert _write is not None
-        _write(_encode(plain(line)))
+        _write({"event": event, "id": nodeid and self.named(nodeid), **more})
 
     def named(self, nodeid: str) -> str:
         """Returns a node id with its path relative to the folder where pytest runs. pytest gives the path relative to
@@ -259,7 +255,7 @@ class Recorder:
         if report.failed:
             self.broken += 1
             file = self.named(report.nodeid.partition("::")[0])
-            self.tell("end", report.nodeid, ending="error", kind="error", file=file, text=shorten(report.longreprtext))
+            self.tell("end", report.nodeid, ending="error", kind="error", file=file, text=report.longreprtext)
         elif report.nodeid.endswith(".py"):
             self.tell("drop", report.nodeid)
 
@@ -272,7 +268,7 @@ class Recorder:
         if report.failed:
             ending = "failed" if report.when == "call" else "error"
             kind = getattr(report, "remit_kind", "error")  # an unexpected pass fails without an assertion
-            self.tell("end", report.nodeid, ending=ending, kind=kind, text=shorten(report.longreprtext), **known)
+            self.tell("end", report.nodeid, ending=ending, kind=kind, text=report.longreprtext, **known)
         elif report.skipped:
             self.skipped.add(report.nodeid)
         if report.when == "teardown":
@@ -309,16 +305,3 @@ def names_of(node: ast.AST) -> set[str]:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return {alias.asname or alias.name for alias in node.names}
     return set()
-
-
-def shorten(text: str) -> str:
-    """Returns the start and the end of a long text, because test runners print there what matters."""
-    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
-
-
-def plain(line: dict[str, Any]) -> dict[str, Any]:
-    """Returns the line with lone surrogates escaped, because they cannot be encoded."""
-    return {
-        key: value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-        for key, value in line.items()
-    }

@@ -16,12 +16,10 @@ import unittest
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from json import JSONEncoder
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-MOST_CHARS = 20_000
 JUDGES = (
     "unittest.case",
     "unittest.result",
@@ -38,8 +36,8 @@ JUDGES = (
 intact = importlib.import_module("intact")
 held = importlib.import_module("held")
 origins = importlib.import_module("origins")
-# Bind these now, because tests may patch the modules' functions, or `os.name` and with it how paths work.
-_encode = JSONEncoder().encode
+report_channel = importlib.import_module("report_channel")
+# Bound now, because tests may patch `os.name`, and with it how paths work.
 HERE = Path.cwd()
 PATHS = "".join(sys.argv[2:3]).split("\n")
 PLACES = tuple(HERE / place for name in PATHS for place in (".", "tests", "test", name, Path(name).parent))
@@ -49,7 +47,7 @@ PLACES = tuple(HERE / place for name in PATHS for place in (".", "tests", "test"
 class Recorder(unittest.TestResult):
     """Notes how each test ended, and writes it to the report."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[dict[str, Any]], None]) -> None:
         super().__init__()
         self.write = write
         self.began: dict[str, float] = {}
@@ -64,12 +62,8 @@ class Recorder(unittest.TestResult):
         self.noted: set[str] = set()
 
     def tell(self, event: str, test_id: str, **more: Any) -> None:
-        """Writes one line to the report at once, with lone surrogates escaped, because they cannot be encoded."""
-        line = {"event": event, "id": test_id, **more}
-        plain = {
-            k: v.encode("utf-8", "backslashreplace").decode() if isinstance(v, str) else v for k, v in line.items()
-        }
-        self.write(_encode(plain))
+        """Writes one line to the report at once."""
+        self.write({"event": event, "id": test_id, **more})
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
@@ -138,7 +132,7 @@ class Recorder(unittest.TestResult):
         began = self.began.get(test.id())
         seconds = None if began is None else round(monotonic() - began, 6)
         self.noted.add(test.id())
-        self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=shorten(text), **self.place(test))
+        self.tell("end", test.id(), ending=ending, seconds=seconds, kind=kind, text=text, **self.place(test))
 
     def place(self, test: unittest.TestCase) -> dict[str, Any]:
         """Returns the file and line. They are found before the test runs, because it may patch the functions that find
@@ -199,11 +193,6 @@ def format_error(err: Any) -> str:
     return "".join(traceback.format_exception(*err))
 
 
-def shorten(text: str) -> str:
-    """Returns the start and the end of a long text, where a traceback says what matters."""
-    return text if len(text) <= MOST_CHARS else text[: MOST_CHARS // 2] + "\n…\n" + text[-MOST_CHARS // 2 :]
-
-
 def place(test: unittest.TestCase) -> dict[str, Any]:
     """Returns a test's file, relative to the folder where the run began, and its line; empty for a file elsewhere."""
     case = intact.case_of(test)
@@ -255,7 +244,7 @@ def is_wanted(test_id: str, only: str) -> bool:
 
 def main(covered: str, path: str, part: str, only: str) -> int:
     """Returns the exit code: 0 if at least one test ran and none failed."""
-    write: Callable[[str], None] = importlib.import_module("report_channel").open_channel()
+    write: Callable[[dict[str, Any]], None] = report_channel.open_channel()
     sys.path.insert(0, str(HERE))
     coverage_lines = importlib.import_module("coverage_lines")
     measured: Any = None

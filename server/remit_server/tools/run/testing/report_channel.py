@@ -11,13 +11,26 @@ import itertools
 import os
 from collections.abc import Callable
 from hmac import new as new_hmac
+from json import JSONEncoder
+from typing import Any
 
 REPORT_FD = 8
 KEY_FD = 9
+MOST_CHARS = 20_000
 
 
-def open_channel() -> Callable[[str], None] | None:
-    """Returns a function that writes a line of the report, or None in a process that was not started to report."""
+def _spelled(value: Any) -> Any:
+    """Returns a text with lone surrogates escaped, because they cannot be encoded; of a long one only the start and the
+    end, because test runners print there what matters."""
+    if not isinstance(value, str):
+        return value
+    cut = value if len(value) <= MOST_CHARS else value[: MOST_CHARS // 2] + "\n…\n" + value[-MOST_CHARS // 2 :]
+    return cut.encode("utf-8", "backslashreplace").decode()
+
+
+def open_channel() -> Callable[[dict[str, Any]], None] | None:
+    """Returns a function that writes an object as a line of the report at once, or None in a process that was not
+    started to report."""
     if os.environ.pop("REMIT_REPORT", None) is None:
         return None
     with os.fdopen(KEY_FD, "rb") as pipe:
@@ -25,8 +38,10 @@ def open_channel() -> Callable[[str], None] | None:
     channel = os.fdopen(REPORT_FD, "wb")
     os.set_inheritable(REPORT_FD, False)
     numbers = itertools.count()
+    encode = JSONEncoder().encode  # bound now, because tests may patch the module's functions
 
-    def write(line: str) -> None:
+    def write(told: dict[str, Any]) -> None:
+        line = encode({name: _spelled(value) for name, value in told.items()})
         signature = new_hmac(key, f"{next(numbers)} {line}".encode(), "sha256").hexdigest()
         channel.write(f"{signature} {line}\n".encode())
         channel.flush()

@@ -29,7 +29,6 @@ from remit_server.contract import (
     ToolResultEvent,
 )
 from remit_server.harness.ports import Asker, NobodyToAsk
-from remit_server.runtime.ports import AgentRuntime
 from remit_server.runtime.turns.ended_calls import changed_files, duration, remarks
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
@@ -40,6 +39,7 @@ from remit_server.transports.lsp.connection.open_folders import runtime_of_turn
 from remit_server.transports.lsp.rpc.custom_methods import Json, read_form
 
 if TYPE_CHECKING:
+    from remit_server.runtime.runtime import Runtime
     from remit_server.transports.lsp.connection.connection import Connection
 
 
@@ -152,7 +152,8 @@ async def run_turn(
     }
     request = read_form(params.command, RunRequest, asked)
     programs, called = ProgramRuns(), list[ToolResultEvent]()
-    opened, mine = list[AgentRuntime](), asyncio.current_task()
+    opened: list[Runtime] = []
+    mine = asyncio.current_task()
 
     def stop() -> None:
         if opened:

@@ -61,10 +61,10 @@ class Latest:
             task.cancel()
 
 
-if TYPE_CHECKING:  # the port imports the contract, which is slow
+if TYPE_CHECKING:  # slow to import
     from remit_server.chat.replies import Chat
     from remit_server.contract import ApprovalResolved
-    from remit_server.runtime.ports import AgentRuntime
+    from remit_server.runtime.runtime import Runtime
     from remit_server.transports.lsp.connection.folders import OpenRuntime
 
 logger = logging.getLogger(__name__)
@@ -159,12 +159,12 @@ class Connection:
         """Returns the open document of this URI, or None if it is not open or in no workspace folder."""
         return self.folders.document(self.buffers.at(uri))
 
-    async def runtime(self, folder: str | None = None) -> AgentRuntime:
+    async def runtime(self, folder: str | None = None) -> Runtime:
         """Returns the runtime of a workspace folder, as `WorkspaceFolders.named` finds it. Raises RemitError."""
         return await self.folders.named(folder).slot.get()
 
     @property
-    def opened_runtimes(self) -> list[AgentRuntime]:
+    def opened_runtimes(self) -> list[Runtime]:
         """The runtimes that are open, in the order of their folders."""
         return [runtime for folder in self.folders if (runtime := folder.slot.opened) is not None]
 

@@ -18,7 +18,7 @@ from remit_server.transports.lsp.buffers.uris import LocalFolder, NotHere, Root,
 if TYPE_CHECKING:
     from remit_server.errors import RemitError
     from remit_server.runtime.opening import Shared
-    from remit_server.runtime.ports import AgentRuntime
+    from remit_server.runtime.runtime import Runtime
     from remit_server.workspace.code import CodeIntelligence
     from remit_server.workspace.ports import Documents
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EditorSettings: TypeAlias = Callable[[], Mapping[tuple[str, str], Any]]
 """Returns the current values of those of Remit's settings that the editor sets and may set."""
 
-OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence, EditorSettings, Path], Awaitable[AgentRuntime]]"
+OpenRuntime: TypeAlias = "Callable[[Path, Documents, CodeIntelligence, EditorSettings, Path], Awaitable[Runtime]]"
 """Opens a workspace's runtime, with its open documents, its editor's code intelligence and settings, and the path by
 which the editor named the workspace. Raises SetupError."""
 
@@ -38,7 +38,7 @@ def configured_runtimes() -> OpenRuntime:
 
     async def open_configured(
         workspace: Path, documents: Documents, code: CodeIntelligence, editor: EditorSettings, named: Path
-    ) -> AgentRuntime:
+    ) -> Runtime:
         from remit_server.runtime.opening import Shared, open_runtime
         from remit_server.runtime.settings import Settings, path_through_links
 
@@ -58,13 +58,13 @@ def configured_runtimes() -> OpenRuntime:
 class RuntimeSlot:
     """Holds one workspace's runtime."""
 
-    def __init__(self, open_runtime: Callable[[], Awaitable[AgentRuntime]]) -> None:
+    def __init__(self, open_runtime: Callable[[], Awaitable[Runtime]]) -> None:
         self._open_runtime = open_runtime
-        self._opening: asyncio.Task[AgentRuntime] | None = None
+        self._opening: asyncio.Task[Runtime] | None = None
         self._closed = False
 
     @property
-    def opened(self) -> AgentRuntime | None:
+    def opened(self) -> Runtime | None:
         """The runtime, if it is open."""
         task = self._opening
         return task.result() if task and task.done() and not task.cancelled() and not task.exception() else None
@@ -85,7 +85,7 @@ class RuntimeSlot:
         task = self._opening
         return task.exception() if task and task.done() and not task.cancelled() else None
 
-    async def get(self) -> AgentRuntime:
+    async def get(self) -> Runtime:
         """Returns the runtime, opening it if necessary. If the caller is cancelled, the opening goes on.
 
         Raises SetupError, and asyncio.CancelledError after `close`.
@@ -112,7 +112,7 @@ class RuntimeSlot:
         if (runtime := self.opened) is not None:
             await runtime.close()
 
-    async def _open(self) -> AgentRuntime:
+    async def _open(self) -> Runtime:
         return await self._open_runtime()
 
 

@@ -23,7 +23,8 @@ from remit_server.transports.lsp.connection.connection import Connection
 from remit_server.transports.lsp.connection.folders import RuntimeSlot, WorkspaceFolder
 
 if TYPE_CHECKING:
-    from remit_server.runtime.ports import AgentRuntime, Notice
+    from remit_server.runtime.notice import Notice
+    from remit_server.runtime.runtime import Runtime
 
 
 logger = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def _make_folder(connection: Connection, root: Path, named: Path) -> WorkspaceFo
     documents = EditorDocuments(root, connection.buffers, lambda request: put_edit(connection, request))
     code = EditorCode(connection, root)
 
-    async def open_trusted() -> AgentRuntime:
+    async def open_trusted() -> Runtime:
         await settle_trust(connection, root)
         await ask_settings(connection, root)
         return await connection.open_runtime(
@@ -98,7 +99,7 @@ async def reload_folder(connection: Connection, slot: RuntimeSlot) -> None:
         _tell(connection, notice)
 
 
-async def runtime_of_turn(connection: Connection, folder: WorkspaceFolder) -> AgentRuntime:
+async def runtime_of_turn(connection: Connection, folder: WorkspaceFolder) -> Runtime:
     """Returns the folder's runtime, with policy and configuration as they are on disk now, because a turn may begin
     before the watcher notices a change. Raises RemitError."""
     if folder.slot.opened is not None:
@@ -112,7 +113,7 @@ async def read_again(slot: RuntimeSlot) -> Sequence[Notice]:
     A runtime that was never requested reads the files when it opens; one that failed to open is tried again now.
     """
     from remit_server.errors import RemitError
-    from remit_server.runtime.ports import Notice
+    from remit_server.runtime.notice import Notice
 
     if slot.unopened:
         return ()

@@ -22,9 +22,9 @@ from remit_server.models.local.host.grammar.json_closer import JsonCloser, room_
 from remit_server.models.local.host.grammar.json_schema import Schema, SchemaError, write_out
 from remit_server.models.local.host.grammar.schemas import SELECT, Bounds, bound_schema, selection_schema
 from remit_server.models.local.host.output.output_reader import ThinkMarkers
-from remit_server.models.local.wire import ToolSchema
+from remit_server.models.ports import ToolSpec
 
-Intents = Mapping[str, Sequence[ToolSchema]]
+Intents = Mapping[str, Sequence[ToolSpec]]
 """The tools that each intent opens."""
 
 MOST_PHASES = 4
@@ -127,7 +127,7 @@ def answer_grammar(schema: Schema) -> str:
     return f"start: %json {json.dumps({'x-guidance': _COMPACT, **schema})}\n"
 
 
-def _argument_schema(tool: ToolSchema, longest: int, paths: Paths) -> Schema | None:
+def _argument_schema(tool: ToolSpec, longest: int, paths: Paths) -> Schema | None:
     """Returns a tool's argument schema, or None if no path satisfies both its schema and `paths`."""
     try:
         schema = write_out(tool.parameters, strict=False)

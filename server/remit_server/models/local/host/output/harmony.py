@@ -16,10 +16,9 @@ from remit_server.models.local.host.output.output_reader import (
     MOST_STARTS,
     JsonStrings,
     LastCalls,
-    Thought,
     Unreadable,
-    partial_marker_length,
 )
+from remit_server.models.thinking import Thought, partial_marker_length
 
 _BODY = "<|message|>"
 _ENDS = ("<|end|>", "<|call|>", "<|return|>")

@@ -34,8 +34,8 @@ from remit_server.models.local.host.output.output_reader import (
     JsonStrings,
     LastCalls,
     Unreadable,
-    partial_marker_length,
 )
+from remit_server.models.thinking import partial_marker_length
 
 Parse = Callable[[str, Sequence[Mapping[str, JsonValue]]], object]
 """A parser of mlx-lm: takes a call's text and the descriptions of the tools, and may raise anything."""

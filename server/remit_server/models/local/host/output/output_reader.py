@@ -14,12 +14,7 @@ from remit_server.models.dialects.quotation import Place
 from remit_server.models.dialects.read import ReadCall
 from remit_server.models.local.host.grammar.arguments import Piece
 from remit_server.models.local.wire import Call, Delta, Frame, ThinkingFrame, UnreadableFrame
-
-
-def partial_marker_length(text: str, marker: str) -> int:
-    """Returns the length of the longest suffix of `text` that a marker could begin with."""
-    longest = min(len(text), len(marker) - 1)
-    return next((size for size in range(longest, 0, -1) if marker.startswith(text[-size:])), 0)
+from remit_server.models.thinking import Thought, ThoughtReader
 
 
 @dataclass(slots=True)
@@ -59,65 +54,6 @@ class ThinkMarkers:
     def close_thinking(self, prompt: str) -> str:
         """Returns the prompt with thinking closed if the template opened it, for a model that is not to think."""
         return f"{prompt.rstrip()}\n\n{self.close}\n\n" if self.is_opened_by(prompt) else prompt
-
-
-@dataclass(frozen=True, slots=True)
-class Thought:
-    """The next part of the thinking."""
-
-    text: str
-
-
-class ThoughtReader:
-    """Splits text that arrives in pieces: at most one thinking part, which comes first, and the answer."""
-
-    def __init__(self, markers: ThinkMarkers, *, opened: bool) -> None:
-        """`opened`: the prompt ended within the thinking."""
-        self._markers = markers
-        self._held = ""
-        self._begun = opened
-        self._ended = False
-        self._thought = False
-        self._answering = False
-
-    def feed(self, piece: str) -> Iterator[Thought | str]:
-        """Adds text; yields what certainly is thinking, and the answer."""
-        self._held += piece
-        if not self._begun:
-            self._begin()
-        if self._begun and not self._ended and (thought := self._take_thought()):
-            self._thought = True
-            yield Thought(thought)
-        if self._ended and not self._answering:
-            self._held = self._held.lstrip()
-            self._answering = bool(self._held)
-        if self._answering and self._held:
-            yield self._held
-            self._held = ""
-
-    def finish(self) -> Iterator[Thought | str]:
-        """Yields what was held back as the possible start of a marker; thinking that was cut off stays thinking."""
-        if self._held and not self._ended:
-            yield Thought(self._held) if self._begun else self._held
-        self._held = ""
-
-    def _begin(self) -> None:
-        """Checks whether the text begins with the marker, after optional white space."""
-        rest = self._held.lstrip()
-        if rest.startswith(self._markers.open):
-            self._held, self._begun = rest[len(self._markers.open) :], True
-        elif not self._markers.open.startswith(rest):
-            self._begun = self._ended = self._answering = True
-
-    def _take_thought(self) -> str:
-        if not self._thought:
-            self._held = self._held.lstrip()
-        close = self._markers.close
-        end = self._held.find(close)
-        self._ended = end >= 0
-        cut = end if self._ended else len(self._held) - partial_marker_length(self._held, close)
-        thought, self._held = self._held[:cut], self._held[cut + len(close) * self._ended :]
-        return thought
 
 
 MOST_SHOWN = 2000

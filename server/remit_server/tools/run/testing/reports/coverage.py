@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
-from remit_server.tools.run.testing.reports.results import BadReport
+from remit_server.tools.run.testing.reports.results import BadReport, ReportForm
 
 _GO = re.compile(r"^(\S+):(\d+)\.\d+,(\d+)\.\d+ (\d+) (\d+)$", re.MULTILINE)
 
@@ -17,18 +17,14 @@ _OWN = "remit-aids"
 """The folder of our own files inside the sandbox, whose lines Node measures too."""
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _File(ReportForm):
     path: str
     ran: int
     all: int
     missed: list[int]
 
 
-class _Told(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Told(ReportForm):
     files: list[_File]
 
 

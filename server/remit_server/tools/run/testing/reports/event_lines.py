@@ -7,9 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
-from remit_server.tools.run.testing.reports.results import BadReport, Ending, Kind, Origin, Report, Result, first_lines
+from remit_server.tools.run.testing.reports.results import (
+    BadReport,
+    Ending,
+    Kind,
+    Origin,
+    Report,
+    ReportForm,
+    Result,
+    first_lines,
+)
 
 _PYTEST_PLACE = re.compile(r"^([^\s/:<][^\n:]*):(\d+): ", re.MULTILINE)
 _PY_PLACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -20,9 +29,7 @@ Read = Callable[[str, Path], tuple[str, str | None, int | None]]
 """Takes what a failed test printed; returns its message, and the file and line in the workspace."""
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
+class _Line(ReportForm):
     event: Literal["plan", "start", "drop", "end", "doubt", "from"]
     id: str
     count: int | None = None

@@ -15,10 +15,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from remit_server.tools.run.command_parts import without_colours
-from remit_server.tools.run.testing.reports.results import BadReport, Ending, Kind, Report, Result, first_lines
+from remit_server.tools.run.testing.reports.results import (
+    BadReport,
+    Ending,
+    Kind,
+    Report,
+    ReportForm,
+    Result,
+    first_lines,
+)
 
 _SIGNED = b"remit signed\n"
 _BEGIN = re.compile(r"remit begin (\d+)\n")
@@ -109,14 +117,10 @@ _JS_ASSERTION = re.compile(r"AssertionError|expect\(|\bassert(?:\.\w+)?\(|ERR_AS
 _GO_PLACE = re.compile(r"^\s*(\S+\.go):(\d+)", re.MULTILINE)
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
 F = TypeVar("F", bound=BaseModel)
 
 
-class _JestTest(_Form):
+class _JestTest(ReportForm):
     ancestors: list[str] = Field(default=[], alias="ancestorTitles")
     title: str
     status: str
@@ -124,18 +128,18 @@ class _JestTest(_Form):
     failures: list[str] | None = Field(default=None, alias="failureMessages")
 
 
-class _JestFile(_Form):
+class _JestFile(ReportForm):
     name: str
     status: str = ""
     message: str = ""
     tests: list[_JestTest] = Field(default=[], alias="assertionResults")
 
 
-class _Jest(_Form):
+class _Jest(ReportForm):
     files: list[_JestFile] = Field(alias="testResults")
 
 
-class _Event(_Form):
+class _Event(ReportForm):
     action: str = Field(alias="Action")
     package: str = Field(default="", alias="Package")
     test: str = Field(default="", alias="Test")

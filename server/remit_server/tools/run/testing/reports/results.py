@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import BaseModel, ConfigDict
+
 MAX_LINES = 6
 MAX_LINE_CHARS = 240
 
 Ending = Literal["passed", "failed", "skipped", "error", "unfinished"]
 Kind = Literal["assertion", "error"]
+
+
+class ReportForm(BaseModel):
+    """A part of a runner's report; whatever else a runner writes is ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class BadReport(Exception):
