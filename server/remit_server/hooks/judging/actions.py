@@ -215,6 +215,17 @@ def _read_paths(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], pla
             yield place.relative(posixpath.join(path, pattern))
 
 
+def globs_that_limit(row: ToolRow | None, arguments: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Returns the globs that limit which files a call that searches reads; none if it reads all."""
+    given = list(_texts(arguments, row.narrows)) if row is not None and row.kind == "search" else []
+    # Some agents take several globs in one text, with or without a look at braces.
+    globs = {glob for text in given for between in _BETWEEN_GLOBS for glob in between.split(text) if glob}
+    return () if any("!" in glob for glob in globs) else tuple(sorted(globs))
+
+
+_BETWEEN_GLOBS = (re.compile(r"[\s,;]+(?![^{]*\})"), re.compile(r"[\s,;]+"), re.compile(r"\s+"))
+
+
 def _command(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue]) -> str:
     command = _text(tool, row, arguments)
     if "\0" in command or not command.strip() or len(command) > MOST_COMMAND:

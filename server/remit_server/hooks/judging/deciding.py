@@ -18,7 +18,7 @@ from remit_server.harness.commands.hidden_paths import DeniedReads, find_hidden_
 from remit_server.harness.judgement import Judgement, decide_actions, judge_outside_turn
 from remit_server.hooks.formats.events import ToolCalled
 from remit_server.hooks.formats.tool_rows import ToolRow, ToolRows
-from remit_server.hooks.judging.actions import EFFECTS, Place, actions_of
+from remit_server.hooks.judging.actions import EFFECTS, Place, actions_of, globs_that_limit
 from remit_server.hooks.judging.exposed import Exposure
 from remit_server.workspace.trees.known_folders import KnownFolders
 
@@ -83,7 +83,8 @@ def decide(called: ToolCalled, rows: ToolRows, place: Place, governed: Governed)
         return refused
     reads = _denied_reads(place, governed)
     exposure = Exposure(place.workspace.root, lambda: _unread(place, reads, governed))
-    doubted = tuple(_with_doubts(action, row, exposure) for action in actions)
+    only = globs_that_limit(row, called.arguments)
+    doubted = tuple(_with_doubts(action, row, exposure, only) for action in actions)
     named = (path for action in actions if action.script for path in exposure.operands(action))
     secrets = tuple(place.action("fs.read", called.tool, path) for path in dict.fromkeys(named) if reads.denied(path))
     return ruling_of(judge_outside_turn((*doubted, *secrets), governed.rulebook), governed)
@@ -122,11 +123,11 @@ def _gated(tool: str, actions: tuple[Action, ...], intent: IntentState, governed
     return Ruling("deny", GATE, why, governed.declare(openers))
 
 
-def _with_doubts(action: Action, row: ToolRow | None, exposure: Exposure) -> Action:
+def _with_doubts(action: Action, row: ToolRow | None, exposure: Exposure, only: tuple[str, ...]) -> Action:
     doubts = exposure.doubts(action)
     looks = row is not None and row.kind in {"search", "read", "view"} and action.syscall == "fs.read"
     if looks and action.path is not None:
-        doubts = exposure.of_read(action.path)
+        doubts = exposure.of_read(action.path, only)
     return replace(action, doubts=(*action.doubts, *doubts)) if doubts else action
 
 

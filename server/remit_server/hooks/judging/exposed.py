@@ -13,6 +13,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from remit_governance.policy.matching.paths import normalise, outside
@@ -22,7 +23,8 @@ from remit_governance.policy.shell.parse import read_script
 from remit_governance.policy.shell.wrappers import SHELLS
 from remit_governance.values import Action
 from remit_server.hooks.judging.git_content import git_call
-from remit_server.hooks.judging.searches import search_of
+from remit_server.hooks.judging.globs import WILD, Counts, Glob, any_path, glob_of, limited_to, may_be
+from remit_server.hooks.judging.searches import Search, found_by_name, search_of
 from remit_server.hooks.judging.told import what_it_tells
 from remit_server.hooks.judging.variables import shown_variable
 
@@ -38,7 +40,8 @@ _RUN_FOR_EACH = frozenset({"xargs", "parallel"})
 _EXECS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _CALL_GIT = frozenset({"git", "gitk", "gh", "glab", "hub", "tig", "onefetch", "lazygit"})
 _GO_ELSEWHERE = frozenset({"cd", "pushd"})
-_WILD = frozenset("*?[")
+MOST_NAMES = 20_000
+"""The most names that are compared with one word with wildcards."""
 
 Unread = Callable[[], Sequence[str] | None]
 """Returns the files that policy keeps unread, relative to the workspace, or None if that cannot be found out."""
@@ -57,9 +60,13 @@ class Exposure:
             return tuple(dict.fromkeys(self._of_script(action)))
         return ()
 
-    def of_read(self, path: str) -> tuple[str, ...]:
-        """Returns the doubts about reading a path: a folder with all in it, or a file that may have another name."""
-        return tuple(self._below(path) if self.is_folder(path) else self._by_other_name(path))
+    def of_read(self, path: str, only: Sequence[str] = ()) -> tuple[str, ...]:
+        """Returns the doubts about reading a path: a folder with all in it that one of the globs `only` means, or a
+        file that may have another name."""
+        if self.is_folder(path):
+            return tuple(self._below(path, limited_to(only)))
+        glob = glob_of(path)
+        return tuple(self._by_other_name(path) if glob is None else self._of_glob(glob))
 
     def operands(self, action: Action) -> Iterator[str]:
         """Yields the words of a command line that may be files of the workspace, except of programs that show only
@@ -119,8 +126,9 @@ class Exposure:
         if program in _RUN_FOR_EACH or any("files0-from" in word for word in words):
             yield "it opens the files that its input names, which may be outside the workspace"
         if not _EXECS.isdisjoint(words):
-            yield from self._below(".")
+            yield from self._below(".", limited_to(found_by_name(program, words)))
         searches = [search for name, *rest in forms_of(command) if (search := search_of(name, rest)) is not None]
+        only = _limit_of(searches)
         if _shows_names(command) or any(search.names_only for search in searches):
             return
         for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(words)):
@@ -131,14 +139,15 @@ class Exposure:
                 yield from self._of_git(rest if name == "git" else (), cwd)
         for search in searches:
             if search.follows or not search.names_all:
-                yield from self._below("." if search.follows else cwd)
-        plain = [word for word in words if not word.startswith("-")]
-        folders = [folder for word in plain if (folder := self._folder(word, cwd)) is not None]
-        for word in plain:
-            yield from self._by_other_name(posixpath.normpath(posixpath.join(cwd, word)))
-        if program != "git":
-            for folder in dict.fromkeys(folders):
-                yield from self._below(folder)
+                yield from self._below("." if search.follows else cwd, only)
+        for word in (word for word in words if not word.startswith("-")):
+            path = posixpath.normpath(posixpath.join(cwd, word))
+            yield from self._by_other_name(path)
+            glob = glob_of(word)
+            if glob is not None and program != "git":
+                yield from self._of_glob(Glob(self._relative(posixpath.join(cwd, glob.folder)), glob.rest))
+            elif program != "git" and self.is_folder(path):
+                yield from self._below(path, only)
 
     def _of_git(self, words: Sequence[str], cwd: str) -> Iterator[str]:
         call = git_call(words)
@@ -154,7 +163,11 @@ class Exposure:
         if paths is None:
             yield from self._below(".")
         for path in paths or ():
-            yield from self._below(self._relative(posixpath.join(place, path)))
+            glob = glob_of(path)
+            if glob is None:
+                yield from self._below(self._relative(posixpath.join(place, path)))
+            else:
+                yield from self._below(self._relative(posixpath.join(place, glob.folder)), glob.may_reach)
 
     def _in_other_repository(self, place: str) -> bool:
         """Returns whether a folder, or one above it in the workspace, looks like a repository without a `.git`."""
@@ -174,13 +187,43 @@ class Exposure:
             return path
         return real.relative_to(self.root).as_posix() if real.is_relative_to(self.root) else path
 
-    def _folder(self, word: str, cwd: str) -> str | None:
-        """Returns the folder that a word names, or that its glob looks in; None if the word is a file or no path."""
-        path = posixpath.normpath(posixpath.join(cwd, word))
-        if not _WILD.isdisjoint(word):
-            fixed = path[: min(path.find(sign) for sign in _WILD if sign in path)]
-            return posixpath.dirname(fixed) or "."
-        return path if self.is_folder(path) else None
+    def _of_glob(self, glob: Glob) -> Iterator[str]:
+        """Yields the doubts about what a word with wildcards may mean, links among it."""
+        yield from self._below(glob.folder, glob.may_reach)
+        found = self._found(glob)
+        if found is None:
+            yield from self._below(glob.folder)
+        for path in found or ():
+            yield from self._by_other_name(path)
+            if self._led_to(path) != path:
+                yield from self._below(path)
+
+    def _found(self, glob: Glob) -> list[str] | None:
+        """Returns the paths that a shell may put in a glob's place, or None if there are too many."""
+        left, places = MOST_NAMES, [glob.folder]
+        for part in glob.parts():
+            found = list[str]()
+            for place in places:
+                names = list(islice(self._names_in(place, part), left + 1))
+                left -= len(names)
+                if left < 0:
+                    return None
+                found += (posixpath.normpath(posixpath.join(place, name)) for name in names if may_be(part, name))
+            places = found
+        return places
+
+    def _names_in(self, folder: str, part: str) -> Iterator[str]:
+        """Yields the names in a folder that a part of a glob may mean. `**` also means the folders at any depth, and
+        in some shells `.*` means the folder above."""
+        if WILD.isdisjoint(part):
+            yield part
+        elif not outside(normalise(folder)):
+            yield from ((".",) if "**" in part else ("..",) if part.startswith(".") else ())
+            for place, folders, files in os.walk(self.root / folder):
+                below = posixpath.relpath(place, self.root / folder)
+                yield from (posixpath.normpath(posixpath.join(below, name)) for name in (*folders, *files))
+                if "**" not in part:
+                    return
 
     def _is_file(self, word: str, cwd: str) -> bool:
         try:
@@ -206,13 +249,15 @@ class Exposure:
             if unread is None or there in unread:
                 yield f"`{path[:60]}` is another name of a file that policy keeps unread"
 
-    def _below(self, folder: str) -> Iterator[str]:
+    def _below(self, folder: str, counts: Counts = any_path) -> Iterator[str]:
+        """Yields a doubt if a file that is to stay unread lies in a folder, or is what the word names, and counts."""
         unread = self.unread()
         if unread is None:
             yield "Remit cannot tell whether it reads what policy keeps unread"
             return
         names = {folder.rstrip("/"), self._led_to(folder)}
-        found = next((path for path in unread if any(_is_at(path, name) for name in names)), None)
+        at = ((path, name) for path in unread for name in names if _is_at(path, name))
+        found = next((path for path, name in at if counts(_within(path, name), self.is_folder(path))), None)
         if found is not None:
             yield f"it may read `{found[:80]}`, which policy keeps unread: name the files to read"
 
@@ -221,6 +266,12 @@ def _commands(action: Action) -> list[tuple[str, ...]]:
     """Returns the commands of a line, and those that wrap them."""
     parts = parts_of(action)
     return [part.command for part in (*parts.actions, *parts.shadows) if part.command]
+
+
+def _limit_of(searches: Sequence[Search]) -> Counts:
+    """Returns which files a command reads if it is each of these searches."""
+    certain = all(search.only and not search.follows for search in searches)
+    return limited_to([glob for search in searches for glob in search.only] if certain else ())
 
 
 def _shows_names(command: tuple[str, ...]) -> bool:
@@ -250,6 +301,11 @@ def _of_inner_script(command: tuple[str, ...]) -> Iterator[str]:
 
 def _is_at(path: str, folder: str) -> bool:
     return folder in {".", path} or path.startswith(f"{folder}/")
+
+
+def _within(path: str, folder: str) -> str:
+    """Returns a path, which is at a folder, as it is relative to it; empty for the folder itself."""
+    return path if folder == "." else path[len(folder) + 1 :]
 
 
 def _looks_like_repository(folder: Path) -> bool:
