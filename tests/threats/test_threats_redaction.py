@@ -39,6 +39,26 @@ async def test_THR_redaction_a_key_read_line_by_line_is_still_a_key(bench: Bench
     _nowhere(bench, TOKEN, *(line[4:40] for line in LINES))
 
 
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("width", [64, 70])
+async def test_SEC_04_the_middle_of_a_key_that_a_command_prints_is_redacted(bench: Bench, width: int) -> None:
+    """THR-redaction: neither the first line nor a marker is printed with it."""
+    letters = "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYE9jOPqZxV"
+    lines = [f"{n:02d}{letters[n:]}{letters[:n]}"[:width] for n in range(12)]
+    key = ["-----BEGIN OPENSSH PRIVATE KEY-----", *lines, "-----END OPENSSH PRIVATE KEY-----"]
+    (bench.workspace / "deploy.txt").write_text("\n".join([*key, ""]))
+    commands = ("sed -n 5,9p deploy.txt", "sed -n 5p deploy.txt", "head -n 6 deploy.txt | tail -n 2")
+    for command in (
+        *commands,
+        "grep -n M2bS deploy.txt | tail -n +3",
+        "grep -C1 ^05 deploy.txt",
+        "tail -n +6 deploy.txt",
+    ):
+        shown = await result(bench, "run_command", command=command, asker=Answering())
+        assert "[redacted private key]" in shown.output, command
+    _nowhere(bench, *(line[20:50] for line in lines))
+
+
 async def test_THR_redaction_keeps_the_numbers_of_the_lines_after_a_secret(bench: Bench) -> None:
     read = await result(bench, "read_file", path="conf.py")
     assert "\n1|first = 1\n" in read.output

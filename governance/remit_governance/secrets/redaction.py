@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
+from remit_governance.secrets.key_lines import may_hold_key_lines, without_key_lines
 from remit_governance.secrets.secret_patterns import SecretPattern, finder
 from remit_governance.secrets.secret_shapes import may_hold_shapes, redact_shapes
 
@@ -149,6 +150,7 @@ class Redactor:
             text = _without_ends(text, keep_lines=keep_lines)
         if self._shapes:
             text = redact_shapes(text, keep_lines=keep_lines)
+            text = _without_key_lines(text, keep_lines=keep_lines)
         return self._own(text, keep_lines=keep_lines)
 
     def redact_json(self, value: _Json) -> _Json:
@@ -164,7 +166,7 @@ class Redactor:
         together = "\n".join(texts)
         if self._present(together) or self._holds_secret(together):
             return False
-        return not (self._shapes and may_hold_shapes(together))
+        return not (self._shapes and (may_hold_shapes(together) or _may_hold_key_lines(together)))
 
     def _holds_secret(self, text: str) -> bool:
         return self._secrets is not None and self._secrets.search(text) is not None
@@ -192,6 +194,17 @@ class Redactor:
         for pattern in patterns:
             data = pattern.redact(data, keep_lines=keep_lines)
         return data.decode("utf-8", "surrogatepass")
+
+
+def _may_hold_key_lines(text: str) -> bool:
+    return may_hold_key_lines(text.encode("utf-8", "surrogatepass"))
+
+
+def _without_key_lines(text: str, *, keep_lines: bool) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    if not may_hold_key_lines(data):
+        return text
+    return without_key_lines(data, keep_lines=keep_lines)[0].decode("utf-8", "surrogatepass")
 
 
 def _without_ends(text: str, *, keep_lines: bool) -> str:

@@ -1,4 +1,4 @@
-"""HOK-03: a word with wildcards is judged by the files that it may mean, in the shell or in the program that gets it."""
+"""HOK-12: a word with wildcards is judged by the files that it may mean, in the shell or in the program that gets it."""
 
 from __future__ import annotations
 
@@ -85,18 +85,18 @@ def words_of(hooked: Hooked, events: list[dict[str, object]]) -> list[str]:
     return [each["word"] for each in done.lines]
 
 
-def test_HOK_03_what_a_glob_may_mean_is_asked_about_if_it_is_a_secret_or_leads_to_one(hooked: Hooked) -> None:
+def test_HOK_12_what_a_glob_may_mean_is_asked_about_if_it_is_a_secret_or_leads_to_one(hooked: Hooked) -> None:
     """THR-hooks-no-sandbox, THR-hooks-other-names."""
     words = words_of(hooked, [hooked.bash(line) for line in REACHES])
     assert [line for line, word in zip(REACHES, words, strict=True) if word == "allow"] == []
 
 
-def test_HOK_03_a_glob_that_can_mean_no_secret_is_not_asked_about(hooked: Hooked) -> None:
+def test_HOK_12_a_glob_that_can_mean_no_secret_is_not_asked_about(hooked: Hooked) -> None:
     words = words_of(hooked, [hooked.bash(line) for line in REACHES_NOT])
     assert [line for line, word in zip(REACHES_NOT, words, strict=True) if word != "allow"] == []
 
 
-def test_HOK_03_a_link_that_a_glob_means_leads_nowhere_unasked_without_a_secret(hooked: Hooked) -> None:
+def test_HOK_12_a_link_that_a_glob_means_leads_nowhere_unasked_without_a_secret(hooked: Hooked) -> None:
     """THR-hooks-other-names."""
     (hooked.root / ".env").unlink()
     (hooked.root / "conf" / "prod.env").unlink()
@@ -129,7 +129,7 @@ def test_HOK_03_a_link_that_a_glob_means_leads_nowhere_unasked_without_a_secret(
         ),
     ],
 )
-def test_HOK_03_a_search_of_the_agents_own_is_judged_by_the_glob_that_limits_it(
+def test_HOK_12_a_search_of_the_agents_own_is_judged_by_the_glob_that_limits_it(
     hooked: Hooked, glob: str, word: str
 ) -> None:
     """THR-hooks-no-sandbox."""
@@ -142,7 +142,7 @@ NAMES = st.text(alphabet="aAb.-", min_size=1, max_size=4).filter(lambda name: na
 
 
 @given(parts=st.lists(PARTS, min_size=1, max_size=3), names=st.lists(NAMES, min_size=1, max_size=3))
-def test_HOK_03_a_glob_means_at_least_what_the_shell_makes_of_it(parts: list[str], names: list[str]) -> None:
+def test_HOK_12_a_glob_means_at_least_what_the_shell_makes_of_it(parts: list[str], names: list[str]) -> None:
     glob = glob_of("/".join(parts))
     if glob is not None and ".." not in parts:
         matches = len(parts) == len(names) and all(map(fnmatchcase, names, parts))
@@ -153,7 +153,7 @@ def test_HOK_03_a_glob_means_at_least_what_the_shell_makes_of_it(parts: list[str
 
 
 @rows("rest", ["*a" * 190, "[" * 400, "{" * 200 + "*", "(*" * 200, "*/" * 200, "|*" * 200, "a*" * 9_000])
-def test_HOK_03_comparing_a_glob_takes_bounded_work(rest: str) -> None:
+def test_HOK_12_comparing_a_glob_takes_bounded_work(rest: str) -> None:
     path = "/".join(["a" * 200] * 20)
     assert re.search("a", path)
     Glob("", rest).may_reach(path, False)

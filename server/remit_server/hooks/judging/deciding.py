@@ -6,7 +6,7 @@ The judgement is the harness's own, and the gate is governance's: nothing here e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from remit_governance.intents import IntentState, Matrix, gate
@@ -20,6 +20,7 @@ from remit_server.hooks.formats.events import ToolCalled
 from remit_server.hooks.formats.tool_rows import ToolRow, ToolRows
 from remit_server.hooks.judging.actions import EFFECTS, Place, actions_of, globs_that_limit
 from remit_server.hooks.judging.exposed import Exposure
+from remit_server.hooks.judging.git_settings import GitSettings
 from remit_server.workspace.trees.known_folders import KnownFolders
 
 Word = Literal["allow", "ask", "deny"]
@@ -56,7 +57,7 @@ class Ruling:
 @dataclass(frozen=True, slots=True)
 class Governed:
     """What a call is judged by: the rules in force, and whether an intent has to be declared first. `declare` returns
-    how to declare one; `allow` says how a person allows what was not allowed.
+    how to declare one; `allow` says how a person allows what was not allowed; `git_settings` looks for secrets in them.
     """
 
     rulebook: Rulebook
@@ -64,6 +65,7 @@ class Governed:
     intent_required: bool
     declare: Callable[[str], str]
     allow: str
+    git_settings: GitSettings = field(default_factory=lambda: GitSettings(lambda text: False))
 
     @property
     def matrix(self) -> Matrix:
@@ -82,7 +84,7 @@ def decide(called: ToolCalled, rows: ToolRows, place: Place, governed: Governed)
     if refused is not None:
         return refused
     reads = _denied_reads(place, governed)
-    exposure = Exposure(place.workspace.root, lambda: _unread(place, reads, governed))
+    exposure = Exposure(place.workspace.root, lambda: _unread(place, reads, governed), governed.git_settings)
     only = globs_that_limit(row, called.arguments)
     doubted = tuple(_with_doubts(action, row, exposure, only) for action in actions)
     named = (path for action in actions if action.script for path in exposure.operands(action))

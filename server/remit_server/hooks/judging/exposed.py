@@ -20,9 +20,11 @@ from remit_governance.policy.matching.paths import normalise, outside
 from remit_governance.policy.matching.scripts import in_scratch, parts_of
 from remit_governance.policy.shell.options import forms_of
 from remit_governance.policy.shell.parse import read_script
+from remit_governance.policy.shell.programs import git_words
 from remit_governance.policy.shell.wrappers import SHELLS
 from remit_governance.values import Action
 from remit_server.hooks.judging.git_content import git_call
+from remit_server.hooks.judging.git_settings import GitSettings, shows_addresses
 from remit_server.hooks.judging.globs import WILD, Counts, Glob, any_path, glob_of, limited_to, may_be
 from remit_server.hooks.judging.searches import Search, found_by_name, search_of
 from remit_server.hooks.judging.told import what_it_tells
@@ -49,10 +51,12 @@ Unread = Callable[[], Sequence[str] | None]
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What is known of the workspace: its root, and which of its files are to stay unread, looked up when needed."""
+    """What is known of the workspace: its root, and which of its files are to stay unread, looked up when needed; and
+    git's settings."""
 
     root: Path
     unread: Unread
+    settings: GitSettings
 
     def doubts(self, action: Action) -> tuple[str, ...]:
         """Returns the doubts about an action."""
@@ -134,12 +138,13 @@ class Exposure:
         for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(words)):
             if self._is_file(path, "."):
                 yield from self._below(path)
+                yield from self._of_settings(path)
         for name, *rest in forms_of(command):
             if name in _CALL_GIT:
                 yield from self._of_git(rest if name == "git" else (), cwd)
         for search in searches:
             if search.follows or not search.names_all:
-                yield from self._below("." if search.follows else cwd, only)
+                yield from self._below("." if search.follows else cwd, only, hidden=not search.skips_hidden)
         for word in (word for word in words if not word.startswith("-")):
             path = posixpath.normpath(posixpath.join(cwd, word))
             yield from self._by_other_name(path)
@@ -147,7 +152,7 @@ class Exposure:
             if glob is not None and program != "git":
                 yield from self._of_glob(Glob(self._relative(posixpath.join(cwd, glob.folder)), glob.rest))
             elif program != "git" and self.is_folder(path):
-                yield from self._below(path, only)
+                yield from self._below(path, only, hidden=not (searches and all(s.skips_hidden for s in searches)))
 
     def _of_git(self, words: Sequence[str], cwd: str) -> Iterator[str]:
         call = git_call(words)
@@ -155,19 +160,22 @@ class Exposure:
         if outside(normalise(place)):
             yield "it goes to a folder outside the workspace"
             return
+        if shows_addresses(git_words(words)) and self.settings.of_repository(self.root / place):
+            yield "it shows an address of git's settings, in which there is a secret"
         if self._in_other_repository(place):
             yield "git may take a folder of the project for a repository, whose settings can name programs"
         paths = call.shown
         if paths is None and call.may_be_paths and all(self._is_file(path, place) for path in call.may_be_paths):
             paths = call.may_be_paths
         if paths is None:
-            yield from self._below(".")
+            yield from self._below(".", hidden=False)
         for path in paths or ():
             glob = glob_of(path)
             if glob is None:
-                yield from self._below(self._relative(posixpath.join(place, path)))
+                yield from self._below(self._relative(posixpath.join(place, path)), hidden=False)
             else:
-                yield from self._below(self._relative(posixpath.join(place, glob.folder)), glob.may_reach)
+                folder = self._relative(posixpath.join(place, glob.folder))
+                yield from self._below(folder, glob.may_reach, hidden=False)
 
     def _in_other_repository(self, place: str) -> bool:
         """Returns whether a folder, or one above it in the workspace, looks like a repository without a `.git`."""
@@ -240,17 +248,26 @@ class Exposure:
             real = place.resolve()
         except (OSError, ValueError, RuntimeError):
             return
+        there = self._led_to(path)
+        yield from self._of_settings(there)
         if not real.is_relative_to(self.root):
             if not path.startswith("/dev/"):
                 yield f"`{path[:60]}` leads out of the workspace"
         elif real != place or status.st_nlink > 1:
-            there = real.relative_to(self.root).as_posix()
             unread = self.unread() if stat.S_ISREG(status.st_mode) else ()
             if unread is None or there in unread:
                 yield f"`{path[:60]}` is another name of a file that policy keeps unread"
 
-    def _below(self, folder: str, counts: Counts = any_path) -> Iterator[str]:
-        """Yields a doubt if a file that is to stay unread lies in a folder, or is what the word names, and counts."""
+    def _of_settings(self, path: str) -> Iterator[str]:
+        if self.settings.in_file(self.root / path):
+            yield f"there is a secret in `{path[:60]}`"
+
+    def _below(self, folder: str, counts: Counts = any_path, *, hidden: bool = True) -> Iterator[str]:
+        """Yields a doubt if a file that is to stay unread lies in a folder, or is what the word names, and counts; and
+        if git's settings, which are `hidden`, lie there with a secret."""
+        found = self.settings.below(self.root / folder) if hidden else None
+        if found is not None and counts(found, False):
+            yield f"there is a secret in `{posixpath.normpath(posixpath.join(folder, found))[:60]}`"
         unread = self.unread()
         if unread is None:
             yield "Remit cannot tell whether it reads what policy keeps unread"

@@ -63,6 +63,7 @@ _READ_ALL = frozenset({"rg", "rga", "ag", "ack", "ack-grep", "pt", "sift", "ugre
 _READ_BY_THEMSELVES = frozenset({"codespell", "typos", "ast-grep", "sg", "semgrep", "detect-secrets", "trufflehog"})
 """Programs that show lines of all files where they are, and whose options are not looked at."""
 _PATTERNS = frozenset({"--regexp", "--file", "--match"})
+_SHOW_HIDDEN = frozenset({"--hidden", "--unrestricted", "--ignore-file", "--glob", "--iglob"})
 _FOLLOW = frozenset({"--dereference-recursive", "--follow"})
 
 
@@ -70,13 +71,15 @@ _FOLLOW = frozenset({"--dereference-recursive", "--follow"})
 class Search:
     """A search: whether it certainly names what it searches, whether it follows links, whether it only lists files.
 
-    If `only` has globs, it reads only files that one of them means, in the folders that it searches.
+    If `only` has globs, it reads only files that one of them means, in the folders that it searches. `skips_hidden`
+    tells whether it certainly leaves out files and folders whose names begin with a dot.
     """
 
     names_all: bool
     follows: bool
     names_only: bool = False
     only: tuple[str, ...] = ()
+    skips_hidden: bool = False
 
 
 def search_of(program: str, words: Sequence[str]) -> Search | None:
@@ -98,7 +101,10 @@ def search_of(program: str, words: Sequence[str]) -> Search | None:
     pattern = 0 if _PATTERNS & given.keys() else 1
     names_all = not call.unknown and not call.wild and len(call.operands) > pattern
     follows = not call.options.isdisjoint(_FOLLOW)
-    return Search(names_all, follows, only=() if call.unknown or call.wild else _only(program, call))
+    if call.unknown or call.wild:
+        return Search(names_all, follows)
+    skips_hidden = program == "rg" and call.options.isdisjoint(_SHOW_HIDDEN)
+    return Search(names_all, follows, only=_only(program, call), skips_hidden=skips_hidden)
 
 
 def _only(program: str, call: Call) -> tuple[str, ...]:
