@@ -94,6 +94,19 @@ async def test_THR_redaction_comes_before_a_commands_output_is_cut(bench: Bench,
     _nowhere(bench, TOKEN[:12], *(line[4:40] for line in LINES))
 
 
+async def test_SEC_06_a_token_in_a_models_own_answer_is_neither_shown_nor_stored(make_bench: Any) -> None:
+    """The recorded model streams its text in pieces; the session on disk and the result hold the whole."""
+    text = f"Use {TOKEN} for it.\n{KEY}\nThat is all."
+    bench: Bench = await make_bench({"text": text}, policy=LAX)
+    answered = await bench.ask("go")
+    shown = "".join(event.text for event in bench.of("token_delta"))
+    assert shown == "Use [redacted github token] for it.\n[redacted private key]\nThat is all."
+    kept = "".join(path.read_text(errors="replace") for path in bench.workspace.parent.rglob("*.jsonl"))
+    for secret in (TOKEN, LINES[3]):
+        assert secret not in kept
+        assert secret not in repr(answered)
+
+
 async def test_THR_redaction_covers_whatever_a_model_puts_into_a_call(make_bench: Any) -> None:
     """Names, keys, values, justifications and paths; refused calls are recorded too."""
     calls = [
