@@ -23,6 +23,14 @@ REACHES = (
     *("grep -r --exclude=a --include='*.py' x .", "grep -r --include='*.py' --exclude-from=a.txt x .", "rg -g '.*' x"),
     *("grep -R --include='*.py' x .", "rg -g '!*.py' x", "rg -L -g '*.py' x .", "rg -g '*.{py,env}' x", "rg -g '**' x"),
     *("rg -g '{.env,*.py}' x", "rg -g '*.py' x plain/*", "ugrep -r --include='*.py' x", "rg --iglob '*.ENV' x"),
+    *("rg -g '/*' x", "rg -g '/.e*' x", "rg --hidden -g '' x", "rg --hidden -g '#x' x", "rg --hidden -g ' ' x"),
+    *(
+        "grep -r --include='' x .",
+        "grep -r --include= x .",
+        "rg --hidden -g '/' x",
+        "cat .[[:alpha:]]nv",
+        "cat */../.e*",
+    ),
     *(
         "git diff -- '*v'",
         "git diff -- 'co*'",

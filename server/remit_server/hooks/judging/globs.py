@@ -80,11 +80,12 @@ def any_path(path: str, is_folder: bool) -> bool:
 
 def limited_to(globs: Sequence[str]) -> Counts:
     """Returns which paths count for a program that reads only files that one of these globs means: all if there are
-    none. What a folder holds is not known."""
-    if not globs:
+    none, or one that programs leave out, as an empty one or a comment. What a folder holds is not known."""
+    # A slash at the beginning only says where a glob begins.
+    meant = [glob.strip().strip("/") for glob in globs]
+    if not meant or not all(glob and glob[0] not in "#!" for glob in meant):
         return any_path
-    meant = [Glob("", glob) for glob in globs]
-    return lambda path, is_folder: is_folder or any(glob.may_reach(path, is_folder) for glob in meant)
+    return lambda path, is_folder: is_folder or any(Glob("", glob).may_reach(path, is_folder) for glob in meant)
 
 
 def may_be(part: str, name: str) -> bool:
