@@ -16,8 +16,10 @@ from typing import Any
 from remit_governance.secrets.secret_shapes import compile_bytes
 
 _BEFORE = rb"(?:(?:[^\s:]{1,200}:)?(?:[0-9]{1,9}[|:])?|(?:[^\s:]{1,200}-)?[0-9]{1,9}-)[ \t>+-]{0,20}"
-_WIDE = re.compile(rb"(?:^[+-]?|[\s:|>]|(?:^|-)[0-9]{1,9}-)([A-Za-z0-9+/]{64}(?:[A-Za-z0-9+/]{6})?)[ \t]{0,20}\r?\n?\Z")
-_LAST = re.compile(_BEFORE + rb"[A-Za-z0-9+/]{1,69}={1,2}[ \t]{0,20}\r?\n?")
+_END = rb"[ \t]{0,20}\r?(?:\^M)?\$?\n?\Z"
+"""The end of a line; `cat -A` shows it as `$`."""
+_WIDE = re.compile(rb"(?:^[+-]?|[\s:|>]|(?:^|-)[0-9]{1,9}-)([A-Za-z0-9+/]{64}(?:[A-Za-z0-9+/]{6})?)" + _END)
+_LAST = re.compile(_BEFORE + rb"[A-Za-z0-9+/]{1,69}={1,2}" + _END)
 _HASH = re.compile(rb"(?i)sha-?[0-9]{1,4}:\Z")
 _KINDS = (re.compile(rb"[a-z]"), re.compile(rb"[A-Z]"), re.compile(rb"[0-9]"))
 _PUBLIC = (b"-----BEGIN ", b"ertificate>")

@@ -1,5 +1,5 @@
 """Recognises secrets by their form alone: tokens of known services, and values in places where secrets are written,
-such as `password=` (SEC-01). Nothing is guessed from how random a text looks.
+such as `password=` (SEC-01) and in addresses (SEC-05). Nothing is guessed from how random a text looks.
 
 Each form is an expression in RE2's syntax over UTF-8, which takes linear time. Its first group is kept, its second is
 the secret, and a third group, if there is one, is the text after the secret, which is kept too.

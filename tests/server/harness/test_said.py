@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rows import rows
 
 from remit_governance.secrets.redaction import Redactor
-from remit_governance.secrets.streaming import MOST_HELD, StreamedText
+from remit_server.agent.said import MOST_HELD, StreamedText
 
 TOKEN = "ghp_" + "a1B2" * 9
 KEY = "\n".join(
