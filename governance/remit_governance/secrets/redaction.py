@@ -33,6 +33,7 @@ _KEY_BODY = rf"{_KEY_WORDS}(?:-(?!----){_KEY_WORDS})*"
 _KEY_LINE = r"(?:\d+\|)?[A-Za-z0-9+/=]{16,}[ \t\r]*(?:\n|\\n|\Z)"
 _WHOLE_KEY_LINE = re.compile(r"[ \t]*(?:\d+\|)?[A-Za-z0-9+/=]{1,100}[ \t\r]*\n")
 _END_OF_KEY = "PRIVATE KEY"
+_ODD = re.compile(r"\s|[^\x00-\x7f]")
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 _QUOTED_LINE = r"[\"'](?:\d+\|)?[A-Za-z0-9+/=]{16,}(?:\\r)?(?:\\n)?[\"'][ \t,+.;)\\]*\r?\n?"
 _START = (
@@ -103,7 +104,7 @@ class Redactor:
     redacted as well, unless `patterns` are others than `PATTERNS`.
     """
 
-    __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker", "projects")
+    __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker", "odd", "projects")
 
     def __init__(
         self,
@@ -122,6 +123,9 @@ class Redactor:
         markers = {marker for _, _, markers in self._patterns for marker in markers}
         self._any_marker = finder(markers)
         self._short_marker = re.compile("|".join(map(re.escape, sorted(markers)))).search
+        secrets = tuple(secrets)
+        self.odd = any(_ODD.search(secret) for secret in secrets)
+        """Whether a secret of the environment has blanks or characters beyond ASCII: a word may be half of it."""
         spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
 

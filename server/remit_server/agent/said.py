@@ -51,8 +51,9 @@ class StreamedText:
             return self._held.rfind("\n", 0, key.start()) + 1
         lines = self._held.rfind("\n") + 1
         words = _WORDS.match(self._held, lines)
-        plain = words is not None and "-----" not in words[0] and self.redactor.finds_nothing([words[0]])
-        return words.end() if words is not None and plain else lines
+        if words is None or self.redactor.odd or "-----" in words[0]:
+            return lines
+        return words.end() if self.redactor.finds_nothing([words[0]]) else lines
 
 
 @dataclass(slots=True)

@@ -63,3 +63,9 @@ def test_SEC_06_pieces_of_an_answer_are_redacted_as_the_whole_is(text: str, size
 )  # fmt: skip
 def test_SEC_06_words_are_shown_once_no_secret_can_be_in_them(text: str, first: str) -> None:
     assert StreamedText(Redactor()).take(text) == first
+
+
+def test_SEC_06_a_secret_with_blanks_is_not_shown_by_its_first_word() -> None:
+    streamed = StreamedText(Redactor(secrets=["hünter two hunter"]))
+    shown = "".join(streamed.take(each) for each in "it is hünter two hunter, yes") + streamed.rest()
+    assert shown == "it is [redacted secret], yes"

@@ -256,11 +256,18 @@ ADDRESSES = (
     ),
     *("git -C src remote -v", "cd src && git remote -v", "cat .git/config", "cat led", "cat .git/*", "cat .git/c*"),
     *("grep url .git/config", "grep -r url .git", "grep -r url .", "rg --hidden x", "rg -u x", "cd .git && cat config"),
+    *(
+        "cat < .git/config",
+        "while read l; do echo $l; done < .git/config",
+        "rg url .git",
+        "cd .git && rg url",
+        "cat < led",
+    ),
     *("git config --get-regexp remote", "git ls-remote --get-url", "cat .g*/config", "git remote --verbose"),
 )
 NO_ADDRESSES = (
     *("git remote", "git config user.name", "git status", "git diff", "git log -p", "rg x", "rg x .", "cat .git/HEAD"),
-    *("grep -rn --include='*.py' x .", "git branch -vv", "cat a.txt"),
+    *("grep -rn --include='*.py' x .", "git branch -vv", "cat a.txt", "git submodule status"),
 )
 
 
@@ -287,6 +294,13 @@ def test_HOK_11_an_address_with_a_secret_in_gits_settings_is_not_shown_unasked(h
         (hooked.root / settings).write_text("[remote]\n\turl = https://anna:Tr0ub4dor9@host/a\n")
         assert unlike(hooked, ADDRESSES, allowed=False) == []
         assert unlike(hooked, NO_ADDRESSES, allowed=True) == []
+
+
+def test_HOK_03_a_file_that_is_redirected_into_a_command_is_judged_by_all_its_names(hooked: Hooked) -> None:
+    """THR-hooks-other-names."""
+    (hooked.root / "away").symlink_to("/etc/passwd")
+    assert unlike(hooked, ("cat < src/twin", "wc -l < away", "cat < .env"), allowed=False) == []
+    assert unlike(hooked, ("cat < a.txt", "wc -l < src/a.py"), allowed=True) == []
 
 
 def test_HOK_03_jq_does_not_import_a_secret(hooked: Hooked) -> None:

@@ -94,6 +94,9 @@ class Exposure:
         for path in read_script(action.script).writes:
             if in_scratch(path):
                 yield f"it writes `{path[:60]}`, outside the workspace"
+        for part in parts_of(action).actions:
+            if part.syscall == "fs.read" and part.path is not None:
+                yield from self._by_other_name(posixpath.normpath(part.path))
         variable = shown_variable(action.script)
         if variable is not None:
             yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
@@ -144,7 +147,7 @@ class Exposure:
                 yield from self._of_git(rest if name == "git" else (), cwd)
         for search in searches:
             if search.follows or not search.names_all:
-                yield from self._below("." if search.follows else cwd, only, hidden=not search.skips_hidden)
+                yield from self._below("." if search.follows else cwd, only, hidden=not _leaves_out([search], cwd))
         for word in (word for word in words if not word.startswith("-")):
             path = posixpath.normpath(posixpath.join(cwd, word))
             yield from self._by_other_name(path)
@@ -152,7 +155,7 @@ class Exposure:
             if glob is not None and program != "git":
                 yield from self._of_glob(Glob(self._relative(posixpath.join(cwd, glob.folder)), glob.rest))
             elif program != "git" and self.is_folder(path):
-                yield from self._below(path, only, hidden=not (searches and all(s.skips_hidden for s in searches)))
+                yield from self._below(path, only, hidden=not _leaves_out(searches, path))
 
     def _of_git(self, words: Sequence[str], cwd: str) -> Iterator[str]:
         call = git_call(words)
@@ -289,6 +292,12 @@ def _limit_of(searches: Sequence[Search]) -> Counts:
     """Returns which files a command reads if it is each of these searches."""
     certain = all(search.only and not search.follows for search in searches)
     return limited_to([glob for search in searches for glob in search.only] if certain else ())
+
+
+def _leaves_out(searches: Sequence[Search], folder: str) -> bool:
+    """Returns whether a command that is each of these searches leaves out what is hidden in a folder."""
+    within_hidden = any(part.startswith(".") and part != "." for part in folder.split("/"))
+    return bool(searches) and not within_hidden and all(search.skips_hidden for search in searches)
 
 
 def _shows_names(command: tuple[str, ...]) -> bool:

@@ -46,7 +46,7 @@ def shows_addresses(words: Sequence[str]) -> bool:
     match list(words):
         case ["remote", *rest]:
             return any(word in {"-v", "--verbose", "show", "get-url", "update"} for word in rest)
-        case ["ls-remote", *_] | ["lfs", *_] | ["submodule", *_]:
+        case ["ls-remote", *_] | ["lfs", "env", *_]:
             return True
         case ["config", *rest]:
             return any(map(_SHOWS_ADDRESS.search, rest))
