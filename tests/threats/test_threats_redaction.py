@@ -42,7 +42,7 @@ async def test_THR_redaction_a_key_read_line_by_line_is_still_a_key(bench: Bench
 @pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("width", [64, 70])
 async def test_SEC_04_the_middle_of_a_key_that_a_command_prints_is_redacted(bench: Bench, width: int) -> None:
-    """THR-redaction: neither the first line nor a marker is printed with it."""
+    """Neither the first line nor a marker is printed with it."""
     letters = "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYE9jOPqZxV"
     lines = [f"{n:02d}{letters[n:]}{letters[:n]}"[:width] for n in range(12)]
     key = ["-----BEGIN OPENSSH PRIVATE KEY-----", *lines, "-----END OPENSSH PRIVATE KEY-----"]

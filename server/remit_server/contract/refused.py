@@ -21,7 +21,7 @@ def refuse_request(what: str, why: str, fix: str) -> ErrorPayload:
     return ErrorPayload(code=ErrorCode.INVALID_REQUEST, message=f"{what}: {why}", what=what, why=why, fix=fix)
 
 
-def _bounded_name(name: str) -> str:
+def bounded_name(name: str) -> str:
     """Returns a name that somebody else chose, or its length if it is too long to be told. A part of it is not told,
     because that may be half of a secret."""
     return name if len(name) <= MOST_NAME else f"({len(name):,} characters)"
@@ -30,7 +30,7 @@ def _bounded_name(name: str) -> str:
 def place_of(location: Iterable[int | str]) -> str:
     """Returns where in a message a problem is, as names with dots between them; empty for the whole message."""
     parts = list(location)
-    names = [_bounded_name(str(part)) for part in parts[:_MOST_PARTS]]
+    names = [bounded_name(str(part)) for part in parts[:_MOST_PARTS]]
     return ".".join((*names, "…") if len(parts) > _MOST_PARTS else names)
 
 

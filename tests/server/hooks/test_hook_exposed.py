@@ -338,3 +338,12 @@ def test_HOK_03_leaving_the_agents_own_sandbox_is_asked_about(hooked: Hooked) ->
     for more, allowed in (({"dangerouslyDisableSandbox": True}, False), ({"dangerouslyDisableSandbox": False}, True)):
         event = hooked.bash("ls") | {"tool_input": {"command": "ls", "run_in_background": True, **more}}
         assert (words_of(hooked, [event]) == ["allow"]) is allowed
+
+
+def test_HOK_02_an_unknown_arguments_name_is_told_by_its_length_if_it_is_long(hooked: Hooked) -> None:
+    """A part of a name may be half of a secret."""
+    event = hooked.bash("") | {"tool_input": {"command": "ls", f"{'x' * 30}ghp_{'a1B2' * 500}": "y"}}
+    done = hooked.remit("hook", "test", "claude-code", "--json", stdin=json.dumps(event))
+    assert [each["word"] for each in done.lines] == ["ask"]
+    assert "2,034" in done.out
+    assert "ghp_" not in done.out
