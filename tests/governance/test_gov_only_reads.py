@@ -61,6 +61,34 @@ STARTED = [
         "jj --config-file x st",
     ),
 ]
+REPLACED = [
+    *("cargo --version", "cargo +nightly --version", "cargo help", "cargo locate-project", "rustc -V", "rustup show"),
+    *("rustfmt --version", "rustc --help", "yarn list", "yarn --version", "yarnpkg --version", "yarn help", "pnpm ls"),
+    *("pnpm -v", "bun ls", "bun check", "mvn -v", "mvn --version", "gradle help", "bazel version", "bazel --version"),
+    *(
+        "bazelisk --version",
+        "pants --version",
+        "dotnet --version",
+        "dotnet tool list",
+        "poetry show",
+        "poetry --version",
+    ),
+    *("pdm list", "hatch env find", "composer show", "composer --version", "bundle config list", "bundle --version"),
+    *(
+        "lein version",
+        "rebar3 version",
+        "lerna info",
+        "ng version",
+        "nx --version",
+        "ionic info",
+        "serverless --version",
+    ),
+    *("turbo --version", "jest --version", "webpack --help", "pytest --version", "tox --version", "flake8 --version"),
+    *("pylint --version", "sbt --version", "mill version", "stack path", "cabal list-bin x", "rails --version"),
+    *("npm help ls", "npm fund x", "npx jest --version", "/usr/bin/cargo --version", "timeout 5 cargo --version"),
+]
+"""Programs for which a project's files can put another program in their place, or which load the project's code before
+anything else: `rust-toolchain.toml` with `path`, `yarnPath`, `.mvn/jvm.config`, `tools/bazel`, a local `lerna`."""
 NEGATED = [
     *(
         "git clean -n --no-dry-run -f",
@@ -107,7 +135,7 @@ FAR = [
 ]
 
 
-@rows("line", [*MODULES, *OF_THE_PROJECT, *STARTED, *NEGATED, *FAR])
+@rows("line", [*MODULES, *OF_THE_PROJECT, *STARTED, *REPLACED, *NEGATED, *FAR])
 def test_THR_shell_a_line_that_looks_as_if_it_read_is_not_low(line: str) -> None:
     assert risk_of(Action("process.exec", script=line)) != "low"
 
@@ -121,7 +149,8 @@ def test_THR_shell_a_line_that_looks_as_if_it_read_is_not_low(line: str) -> None
         *("git rev-parse --abbrev-ref HEAD", "git log -p -S'x y' -- a.py", "git ls-files -o --exclude-standard"),
         *("git log --format='%h %s'", "docker ps -a --format '{{.Names}}'", "docker logs --tail 5 x", "ps -ef"),
         *("systemctl status nginx --no-pager", "journalctl -u x -n 50", "tar -tzf a.tar.gz", "tmux ls", "rpm -qa"),
-        *("cargo locate-project", "go version", "pip list", "apt list --installed"),
+        *("go version", "pip list", "apt list --installed", "npm ls", "npm --version", "make --version", "bun pm ls"),
+        *("gradle --version", "stack --version", "cabal --version", "rustup toolchain list", "npm help", "npm fund"),
         *("sort -t, -k2,2n a.csv", "rg -n x src", "fd -e rs", "jq -r .a a.json", "kubectl version --client"),
     ],
 )

@@ -39,6 +39,26 @@ async def test_THR_redaction_a_key_read_line_by_line_is_still_a_key(bench: Bench
     _nowhere(bench, TOKEN, *(line[4:40] for line in LINES))
 
 
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("width", [64, 70])
+async def test_SEC_04_the_middle_of_a_key_that_a_command_prints_is_redacted(bench: Bench, width: int) -> None:
+    """Neither the first line nor a marker is printed with it."""
+    letters = "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYE9jOPqZxV"
+    lines = [f"{n:02d}{letters[n:]}{letters[:n]}"[:width] for n in range(12)]
+    key = ["-----BEGIN OPENSSH PRIVATE KEY-----", *lines, "-----END OPENSSH PRIVATE KEY-----"]
+    (bench.workspace / "deploy.txt").write_text("\n".join([*key, ""]))
+    commands = ("sed -n 5,9p deploy.txt", "sed -n 5p deploy.txt", "head -n 6 deploy.txt | tail -n 2")
+    for command in (
+        *commands,
+        "grep -n M2bS deploy.txt | tail -n +3",
+        "grep -C1 ^05 deploy.txt",
+        "tail -n +6 deploy.txt",
+    ):
+        shown = await result(bench, "run_command", command=command, asker=Answering())
+        assert "[redacted private key]" in shown.output, command
+    _nowhere(bench, *(line[20:50] for line in lines))
+
+
 async def test_THR_redaction_keeps_the_numbers_of_the_lines_after_a_secret(bench: Bench) -> None:
     read = await result(bench, "read_file", path="conf.py")
     assert "\n1|first = 1\n" in read.output
@@ -72,6 +92,19 @@ async def test_THR_redaction_comes_before_a_commands_output_is_cut(bench: Bench,
         (bench.workspace / "out.txt").write_text("x\n" * (lead // 2) + secret + "\n" + ("y" * 94 + "\n") * 100)
         await result(bench, "run_command", command="cat out.txt; cat out.txt >&2", asker=Answering())
     _nowhere(bench, TOKEN[:12], *(line[4:40] for line in LINES))
+
+
+async def test_SEC_06_a_token_in_a_models_own_answer_is_neither_shown_nor_stored(make_bench: Any) -> None:
+    """The recorded model streams its text in pieces; the session on disk and the result hold the whole."""
+    text = f"Use {TOKEN} for it.\n{KEY}\nThat is all."
+    bench: Bench = await make_bench({"text": text}, policy=LAX)
+    answered = await bench.ask("go")
+    shown = "".join(event.text for event in bench.of("token_delta"))
+    assert shown == "Use [redacted github token] for it.\n[redacted private key]\nThat is all."
+    kept = "".join(path.read_text(errors="replace") for path in bench.workspace.parent.rglob("*.jsonl"))
+    for secret in (TOKEN, LINES[3]):
+        assert secret not in kept
+        assert secret not in repr(answered)
 
 
 async def test_THR_redaction_covers_whatever_a_model_puts_into_a_call(make_bench: Any) -> None:

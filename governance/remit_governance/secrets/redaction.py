@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
+from remit_governance.secrets.key_lines import may_hold_key_lines, without_key_lines
 from remit_governance.secrets.secret_patterns import SecretPattern, finder
 from remit_governance.secrets.secret_shapes import may_hold_shapes, redact_shapes
 
@@ -32,6 +33,7 @@ _KEY_BODY = rf"{_KEY_WORDS}(?:-(?!----){_KEY_WORDS})*"
 _KEY_LINE = r"(?:\d+\|)?[A-Za-z0-9+/=]{16,}[ \t\r]*(?:\n|\\n|\Z)"
 _WHOLE_KEY_LINE = re.compile(r"[ \t]*(?:\d+\|)?[A-Za-z0-9+/=]{1,100}[ \t\r]*\n")
 _END_OF_KEY = "PRIVATE KEY"
+_ODD = re.compile(r"\s|[^\x00-\x7f]")
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 _QUOTED_LINE = r"[\"'](?:\d+\|)?[A-Za-z0-9+/=]{16,}(?:\\r)?(?:\\n)?[\"'][ \t,+.;)\\]*\r?\n?"
 _START = (
@@ -102,7 +104,7 @@ class Redactor:
     redacted as well, unless `patterns` are others than `PATTERNS`.
     """
 
-    __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker", "projects")
+    __slots__ = ("_any_marker", "_in_force", "_patterns", "_secrets", "_shapes", "_short_marker", "odd", "projects")
 
     def __init__(
         self,
@@ -121,6 +123,9 @@ class Redactor:
         markers = {marker for _, _, markers in self._patterns for marker in markers}
         self._any_marker = finder(markers)
         self._short_marker = re.compile("|".join(map(re.escape, sorted(markers)))).search
+        secrets = tuple(secrets)
+        self.odd = any(_ODD.search(secret) for secret in secrets)
+        """Whether a secret of the environment has blanks or characters beyond ASCII: a word may be half of it."""
         spellings = sorted({s for secret in secrets for s in _spellings(secret)}, key=lambda s: (-len(s), s))
         self._secrets = re.compile("|".join(map(re.escape, spellings))) if spellings else None
 
@@ -149,6 +154,7 @@ class Redactor:
             text = _without_ends(text, keep_lines=keep_lines)
         if self._shapes:
             text = redact_shapes(text, keep_lines=keep_lines)
+            text = _without_key_lines(text, keep_lines=keep_lines)
         return self._own(text, keep_lines=keep_lines)
 
     def redact_json(self, value: _Json) -> _Json:
@@ -164,7 +170,7 @@ class Redactor:
         together = "\n".join(texts)
         if self._present(together) or self._holds_secret(together):
             return False
-        return not (self._shapes and may_hold_shapes(together))
+        return not (self._shapes and (may_hold_shapes(together) or _may_hold_key_lines(together)))
 
     def _holds_secret(self, text: str) -> bool:
         return self._secrets is not None and self._secrets.search(text) is not None
@@ -192,6 +198,17 @@ class Redactor:
         for pattern in patterns:
             data = pattern.redact(data, keep_lines=keep_lines)
         return data.decode("utf-8", "surrogatepass")
+
+
+def _may_hold_key_lines(text: str) -> bool:
+    return may_hold_key_lines(text.encode("utf-8", "surrogatepass"))
+
+
+def _without_key_lines(text: str, *, keep_lines: bool) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    if not may_hold_key_lines(data):
+        return text
+    return without_key_lines(data, keep_lines=keep_lines)[0].decode("utf-8", "surrogatepass")
 
 
 def _without_ends(text: str, *, keep_lines: bool) -> str:

@@ -1,5 +1,5 @@
 """Recognises secrets by their form alone: tokens of known services, and values in places where secrets are written,
-such as `password=` (SEC-01). Nothing is guessed from how random a text looks.
+such as `password=` (SEC-01) and in addresses (SEC-05). Nothing is guessed from how random a text looks.
 
 Each form is an expression in RE2's syntax over UTF-8, which takes linear time. Its first group is kept, its second is
 the secret, and a third group, if there is one, is the text after the secret, which is kept too.
@@ -119,9 +119,30 @@ _LIKE_CODE = re.compile(
 )
 
 
+_AUTHORITY = r":(?:\\?/){2}"
+_AUTHORITIES = (b"://", b":\\/\\/")
+_HOST = r"[A-Za-z0-9\[_{$-]"
+_VARIABLE = re.compile(
+    # A variable, a template or a stand-in; or a port, and no password at all.
+    rb"^[$&<\[*]|^%(?![0-9A-Fa-f]{2})|[$#]\{|\{[\w.{]|%\(|<|\(\)|^[{}.#]+$|^[0-9]{1,5}[?#,;)]"
+)
+LEAST_CHANGES = 4
+_ALPHANUMERIC = re.compile(rb"[A-Za-z0-9]{12,}")
+_DIGIT = re.compile(rb"[0-9]")
+_CHANGES = re.compile(rb"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
+
+
 def _is_password(value: bytes) -> bool:
-    """Tells whether the text between `:` and `@` of an address may be a real password: no variable, no stand-in."""
-    return len(value) >= 3 and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
+    """Tells whether the text between `:` and `@` of an address may be a real password: no variable, no stand-in. A
+    digit makes a password of a word such as `secret`."""
+    stands_in = _STAND_IN.search(value) is not None and _DIGIT.search(value) is None
+    return len(value) >= 3 and _VARIABLE.search(value) is None and not stands_in
+
+
+def _is_random(value: bytes) -> bool:
+    """Tells whether the name before `@` in an address is a token: no name changes so often between letters and
+    digits."""
+    return max(len(_CHANGES.findall(run)) for run in _ALPHANUMERIC.findall(value) or [b""]) >= LEAST_CHANGES
 
 
 SHAPES: Mapping[str, Shape] = MappingProxyType(
@@ -137,9 +158,10 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         ),
         "token": Shape(rf"{_START}({'|'.join(_TOKENS)})"),
         "webhook": Shape(_HOOKS, markers=(b"hooks",)),
-        "password": Shape(
-            r"(://[^\s/:@\"'<>`\\]{0,100}:)([^\s/\"'<>`\\]{1,200})(@[A-Za-z0-9\[_{$-])", _is_password, (b"://",)
+        "token of an address": Shape(
+            rf"({_AUTHORITY})([A-Za-z0-9._~-]{{16,}})((?::[^\s/@\"'<>`\\]*)?@{_HOST})", _is_random, _AUTHORITIES
         ),
+        "password": Shape(rf"({_AUTHORITY}[^\s/:@\"'<>`\\]*:)([^\s/\"'<>`\\]+)(@{_HOST})", _is_password, _AUTHORITIES),
         "authorization": Shape(
             r"(?i)(authorization[\"']?\s*[:=,]\s*[\"'`]?(?:bearer|basic|token|apikey|digest|negotiate)\s+|\bbearer\s+)"
             r"([A-Za-z0-9._~+/-]{16,}={0,2})",
@@ -181,7 +203,7 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
 """Kind of secret → its form."""
 
 _MARKERS = (
-    rf"(?i:bearer|authorization|{_NAMES})|://|(?i:%3A%2F%2F)|eyJ|hooks\.slack|webhooks|{_KEY_DER}|AIza|ya29\.|GOCSPX|k_(?:live|test)_"
+    rf"(?i:bearer|authorization|{_NAMES})|:\\?/\\?/|(?i:%3A%2F%2F)|eyJ|hooks\.slack|webhooks|{_KEY_DER}|AIza|ya29\.|GOCSPX|k_(?:live|test)_"
     r"|whsec_|SG\.|hf_|_v1_|pypi-AgE|rubygems_|shp(?:at|ca|pa|ss)_|gl(?:[a-z]{2,5}-|sa_)|xapp-|lin_api_|ntn_|dckr_|hv[sbr]\."
     r"|AGE-SECRET|gsk_|xai-|r8_|sbp_|NRAK-|dapi[a-f0-9]|PMAK-|\.atlasv1\.|ATATT3|pscale_|dp\.(?:pt|st|ct|sa)\.|pul-[a-f0-9]"
     r"|sntry[su]_|npm_|:AA|-us[0-9]|A(?:BIA|CCA|GPA|IDA|ROA|NPA)[A-Z0-9]"
@@ -193,7 +215,8 @@ _MEMORY = 16 * 1024 * 1024
 """The memory, in bytes, that RE2 may use for one compiled expression."""
 
 
-def _compile(expression: str) -> Any:
+def compile_bytes(expression: str) -> Any:
+    """Compiles an expression in RE2's syntax that is searched for in bytes."""
     options = _re2.Options()
     options.log_errors = False
     options.max_mem = _MEMORY
@@ -227,12 +250,12 @@ _KEY_LINE = r"[ \t>+-]*(?:[0-9]+\|)?[A-Za-z0-9+/]+={0,2}[ \t]*\n"
 def _compile_shapes() -> _Compiled:
     """Compiles the forms when they are first needed, because that takes a tenth of a second."""
     return _Compiled(
-        tuple((name, shape, _compile(f"(?m){shape.expression}")) for name, shape in SHAPES.items()),
-        _compile("(?m)" + "|".join(f"(?:{shape.expression})" for shape in SHAPES.values() if not shape.markers)),
-        _compile(_MARKERS),
-        _compile(_KEY_BEGINS),
-        _compile(f"(?m){_KEY_MARKER}|{_KEY_BEGINS}"),
-        _compile(f"(?:{_KEY_LINE})*"),
+        tuple((name, shape, compile_bytes(f"(?m){shape.expression}")) for name, shape in SHAPES.items()),
+        compile_bytes("(?m)" + "|".join(f"(?:{shape.expression})" for shape in SHAPES.values() if not shape.markers)),
+        compile_bytes(_MARKERS),
+        compile_bytes(_KEY_BEGINS),
+        compile_bytes(f"(?m){_KEY_MARKER}|{_KEY_BEGINS}"),
+        compile_bytes(f"(?:{_KEY_LINE})*"),
     )
 
 
@@ -284,7 +307,7 @@ def redact_shapes(text: str, *, keep_lines: bool) -> str:
 
 _KINDS = {
     "password line": "password", "secret value": "secret", "password option": "secret", "password element": "secret",
-    "encoded secret": "secret", "encoded password": "password",
+    "encoded secret": "secret", "encoded password": "password", "token of an address": "token",
 }  # fmt: skip
 """What a person reads in place of a secret, if several forms are of one kind."""
 

@@ -22,8 +22,8 @@ from remit_server.agent.exit_check import ExitCheck
 from remit_server.agent.loops import History, Loop, after_step, loop_warning, observed_calls, repeats_warning
 from remit_server.agent.offer import nameable_paths
 from remit_server.agent.prompt import SUB_AGENT_PROMPT, SYSTEM_PROMPT, attached_names, user_text, work_items_text
-from remit_server.contract import ContextPayload, ErrorCode, PromptProgress, TextInput, TokenDelta
-from remit_server.contract import ThinkingDelta as ThinkingEvent
+from remit_server.agent.said import Said
+from remit_server.contract import ContextPayload, ErrorCode, TextInput, TokenDelta
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong, RemitError
 from remit_server.harness.calls import CallResult, RunDenied, ToolCall
 from remit_server.harness.dispatcher import Dispatcher
@@ -37,7 +37,6 @@ from remit_server.models.ports import (
     Finished,
     GenerateRequest,
     Message,
-    ModelEvent,
     ModelProvider,
     PathsOnOffer,
     PromptRead,
@@ -262,9 +261,10 @@ class Agent:
         step = step_by_rule(offer.asked, since, turn.ended, self.dispatcher.offered(turn), nameable)
         if step is None:
             return None
-        if step.message.text:
-            turn.emit(TokenDelta(**turn.stamp(), text=step.message.text))
-        return Reply(step.message, step.declined)
+        said = replace(step.message, text=self.dispatcher.parts.redactor.redact(step.message.text))
+        if said.text:
+            turn.emit(TokenDelta(**turn.stamp(), text=said.text))
+        return Reply(said, step.declined)
 
     async def _generate(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
         window = Window(self.provider, self.generation, conversation, turn, offer.profile)
@@ -332,6 +332,8 @@ class Agent:
         calls: list[ProposedCall] = []
         begun, finished = False, Finished("stop")
         left = request.max_tokens * MAX_CHARS_PER_TOKEN
+        redactor = self.dispatcher.parts.redactor
+        shown = Said(turn, redactor)
         try:
             async with aclosing(self.provider.generate(request)) as events:
                 async for event in events:
@@ -353,33 +355,19 @@ class Agent:
                             count_usage(event, turn, smallest_window(self.provider, self.generation))
                         case _:
                             assert_never(event)
-                    if turn.handed is None:  # what a sub-agent says is part of its call's result
-                        _show_text(event, turn)
+                    shown.show(event)
         except ModelUnavailable as error:
             if begun or not error.retryable:
                 raise
             raise RetryableBeforeFirstToken(error) from error
-        said = AssistantMessage("".join(text), tuple(calls))
+        finally:
+            shown.finish()
+        said = AssistantMessage(redactor.redact("".join(text)), tuple(calls))
         match finished.reason:
             case "declined" | "asks" as declined:
                 return Reply(said, declined), finished
             case _:
                 return Reply(said), finished
-
-
-def _show_text(event: ModelEvent, turn: Turn) -> None:
-    """Shows what a model reads, thinks and says, as it happens."""
-    match event:
-        case PromptRead(done=done, total=total):
-            turn.emit(PromptProgress(**turn.stamp(), done=done, total=total))
-        case TextDelta(text=text):
-            turn.emit(TokenDelta(**turn.stamp(), text=text))
-        case ThinkingDelta(text=text):
-            turn.emit(ThinkingEvent(**turn.stamp(), text=text))
-        case CallProposed() | Finished():
-            pass
-        case _:
-            assert_never(event)
 
 
 def _chars_left(more: str, left: int) -> int:

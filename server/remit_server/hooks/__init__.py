@@ -4,7 +4,8 @@
 agent hands over, and `answers.py` spells the ruling in the agent's format. `hooks/judging/`: `actions.py` turns a call
 into actions, `exposed.py` finds what a sandbox would have prevented, `deciding.py` judges the call. `exposed.py` asks
 `searches.py` which folders a search goes through, `git_content.py` whose content git shows, `told.py` what prints the
-environment or settings, and `variables.py` which variables a line shows. `hooks/records/`: `record.py` audits,
+environment or settings, `variables.py` which variables a line shows, `globs.py` what a word with wildcards may mean,
+and `git_settings.py` whether git's settings hold a secret. `hooks/records/`: `record.py` audits,
 `kept_sessions.py` keeps what is known of a session, `report.py` reads what was asked about most.
 `door.py` puts them together: one event in, one reply out, a deny if anything fails. `settings_file.py`, on
 `json_places.py`, edits an agent's own settings. `hooks/resident/` is the fast way: `client.py` asks the resident

@@ -36,6 +36,7 @@ from remit_server.hooks.formats.events import (
 )
 from remit_server.hooks.judging.actions import Place, actions_of, project_root
 from remit_server.hooks.judging.deciding import Governed, Ruling, decide
+from remit_server.hooks.judging.git_settings import GitSettings
 from remit_server.hooks.records.kept_sessions import KeptSession, KeptSessions
 from remit_server.hooks.records.record import MOST_FILE, HookRecorder, digest_files
 from remit_server.runtime.audit.audit_service import brief_log
@@ -158,10 +159,15 @@ class Door:
                 "or begin the prompt with a line `intent: INTENT`"
             ),
             allow="to allow it: `remit hook report`",
+            git_settings=GitSettings(lambda text: opened.redactor.redact(text) != text, self._home()),
         )
         with Workspace(Path(kept.root)) as workspace:
             cwd = posixpath.join(kept.root, called.where.cwd or ".")
             return decide(called, self.agent.tools, Place(workspace, cwd, intent), governed)
+
+    def _home(self) -> Path | None:
+        home = self.environment.get("HOME")
+        return Path(home) if home else None
 
     def _declared(self, called: ToolCalled, kept: KeptSession, record: HookRecorder) -> Ruling | None:
         """Returns a ruling for a call that only declares an intent for its own session, or None for another call."""

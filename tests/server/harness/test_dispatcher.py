@@ -392,3 +392,16 @@ async def test_TOOL_02_of_a_text_that_is_not_taken_the_first_character_is_named(
 @pytest.mark.parametrize("message", ["one\r\n\r\ntwo", "one\ttwo", "\u2028 and \u202e"])
 def test_TOOL_02_a_commits_message_has_the_line_ends_of_any_editor(message: str) -> None:
     assert GitCommitArguments.model_validate({"message": message}).message == message
+
+
+async def test_TOOL_02_an_unknown_arguments_name_of_any_length_is_told_by_its_length(make_bench: Any) -> None:
+    """The name is the model's own, and a part of it may be half of a secret."""
+    calls = [intent("ANALYZE"), call("read_file", path="a.py", **{"ghp_a1B2" * 2_000: 1})]
+    bench = await make_bench({"calls": calls}, {"text": "ok"})
+    await bench.ask("go")
+    (refused,) = bench.of("tool_result")
+    assert refused.error.code == "invalid_arguments"
+    assert "16,000" in refused.error.why
+    told = refused.error.model_dump_json() + refused.output
+    assert len(told) < 2_000
+    assert "ghp_a1B2" not in told

@@ -62,6 +62,16 @@ async def test_a_secret_that_comes_in_halves_is_not_shown(make_bench: Any) -> No
     assert text.splitlines() == ["[redacted github token]", "[redacted private key]", "end"]
 
 
+def test_SEC_04_a_line_of_a_key_is_not_shown_alone_and_a_certificate_is() -> None:
+    """What is printed slowly is shown line by line."""
+    lines = [f"MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYE{n:02d}\n" for n in range(3)]
+    printed = live_output.PrintedLines()
+    assert [printed.take(line.encode()) for line in lines] == [b"[redacted private key]\n"] * 3
+    certificate = ["-----BEGIN CERTIFICATE-----\n", *lines, "-----END CERTIFICATE-----\n"]
+    assert [printed.take(line.encode()).decode() for line in certificate] == certificate
+    assert printed.take(lines[0].encode()) == b"[redacted private key]\n"
+
+
 @pytest.mark.slow
 @needs_bwrap
 async def test_a_flood_is_shown_in_few_pieces(make_bench: Any) -> None:

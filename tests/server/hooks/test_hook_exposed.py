@@ -247,6 +247,62 @@ def test_HOK_03_an_absolute_path_is_judged_as_the_file_that_it_leads_to(hooked: 
     assert unlike(hooked, (*secret, *outside), allowed=False) == []
 
 
+ADDRESSES = (
+    *(
+        "git remote -v",
+        "git remote get-url origin",
+        "git config --get remote.origin.url",
+        "git config remote.origin.url",
+    ),
+    *("git -C src remote -v", "cd src && git remote -v", "cat .git/config", "cat led", "cat .git/*", "cat .git/c*"),
+    *("grep url .git/config", "grep -r url .git", "grep -r url .", "rg --hidden x", "rg -u x", "cd .git && cat config"),
+    *(
+        "cat < .git/config",
+        "while read l; do echo $l; done < .git/config",
+        "rg url .git",
+        "cd .git && rg url",
+        "cat < led",
+    ),
+    *("git config --get-regexp remote", "git ls-remote --get-url", "cat .g*/config", "git remote --verbose"),
+)
+NO_ADDRESSES = (
+    *("git remote", "git config user.name", "git status", "git diff", "git log -p", "rg x", "rg x .", "cat .git/HEAD"),
+    *("grep -rn --include='*.py' x .", "git branch -vv", "cat a.txt", "git submodule status"),
+)
+
+
+@pytest.mark.parametrize("settings", [".git/config", "home"])
+def test_HOK_11_an_address_with_a_secret_in_gits_settings_is_not_shown_unasked(hooked: Hooked, settings: str) -> None:
+    """THR-hooks-no-sandbox: a hook cannot redact what a command prints."""
+    (hooked.root / ".env").unlink()
+    (hooked.root / "src" / "twin").unlink()
+    (hooked.root / "led").symlink_to(".git/config")
+    (hooked.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (hooked.root / ".git" / "config").write_text(
+        "[remote]\n\turl = https://host/a\n[user]\n\tsigningkey = 3AA5C34371567BD2\n"
+    )
+    assert unlike(hooked, (*NO_ADDRESSES, "git remote -v", "cat .git/config", "grep -r url ."), allowed=True) == []
+    if settings == "home":
+        home = hooked.root.parent / "home"
+        home.mkdir(exist_ok=True)
+        (home / ".gitconfig").write_text('[url "https://anna:Tr0ub4dor9@host/"]\n\tinsteadOf = https://host/\n')
+        lines = [line for line in ADDRESSES if "remote" in line]
+        events = "\n".join(json.dumps(hooked.bash(line)) for line in lines)
+        done = hooked.remit("hook", "test", "claude-code", "--json", stdin=events, HOME=str(home))
+        assert [line for line, each in zip(lines, done.lines, strict=True) if each["word"] == "allow"] == []
+    else:
+        (hooked.root / settings).write_text("[remote]\n\turl = https://anna:Tr0ub4dor9@host/a\n")
+        assert unlike(hooked, ADDRESSES, allowed=False) == []
+        assert unlike(hooked, NO_ADDRESSES, allowed=True) == []
+
+
+def test_HOK_03_a_file_that_is_redirected_into_a_command_is_judged_by_all_its_names(hooked: Hooked) -> None:
+    """THR-hooks-other-names."""
+    (hooked.root / "away").symlink_to("/etc/passwd")
+    assert unlike(hooked, ("cat < src/twin", "wc -l < away", "cat < .env"), allowed=False) == []
+    assert unlike(hooked, ("cat < a.txt", "wc -l < src/a.py"), allowed=True) == []
+
+
 def test_HOK_03_jq_does_not_import_a_secret(hooked: Hooked) -> None:
     """THR-hooks-other-names: jq adds `.json` to the name."""
     (hooked.root / "credentials.json").write_text("{}")
@@ -282,3 +338,12 @@ def test_HOK_03_leaving_the_agents_own_sandbox_is_asked_about(hooked: Hooked) ->
     for more, allowed in (({"dangerouslyDisableSandbox": True}, False), ({"dangerouslyDisableSandbox": False}, True)):
         event = hooked.bash("ls") | {"tool_input": {"command": "ls", "run_in_background": True, **more}}
         assert (words_of(hooked, [event]) == ["allow"]) is allowed
+
+
+def test_HOK_02_an_unknown_arguments_name_is_told_by_its_length_if_it_is_long(hooked: Hooked) -> None:
+    """A part of a name may be half of a secret."""
+    event = hooked.bash("") | {"tool_input": {"command": "ls", f"{'x' * 30}ghp_{'a1B2' * 500}": "y"}}
+    done = hooked.remit("hook", "test", "claude-code", "--json", stdin=json.dumps(event))
+    assert [each["word"] for each in done.lines] == ["ask"]
+    assert "2,034" in done.out
+    assert "ghp_" not in done.out

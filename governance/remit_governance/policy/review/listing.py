@@ -226,6 +226,7 @@ def _describe_row(row: Program) -> dict[str, Json]:
         "is": " ".join(row.other_name_of),
         "judge": row.judge,
         "refused": row.refused,
+        "replaced_by": row.replaced_by,
         "wraps": None if row.wraps is None else [*sorted(row.wraps.valued), *sorted(row.wraps.plain)],
     }
     return {key: value for key, value in said.items() if value not in (None, "", [], {})}

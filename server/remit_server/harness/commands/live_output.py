@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from remit_governance.secrets.key_lines import without_key_lines
 from remit_governance.secrets.redaction import truncate
 from remit_governance.secrets.secret_shapes import find_key, key_body_begins, may_hold_key, skip_key_body
 from remit_server.counted import counted
@@ -39,6 +40,7 @@ class PrintedLines:
     _too_long: bool = False
     _key_lines: int = 0
     _in_body: bool = False
+    _public: bool = False
 
     def take(self, text: bytes) -> bytes:
         """Takes the next chunk; returns the lines that are complete now, without keys."""
@@ -52,13 +54,17 @@ class PrintedLines:
         # Keep half a line back until it is complete or the stream ends, because it may hold half a secret.
         self._too_long = self._too_long or len(part) > MAX_LINE
         self._part = b"" if self._too_long else part
-        return self._without_keys(lines)
+        return self._without_secret_lines(lines)
 
     def take_rest(self) -> bytes:
         """Returns the last line if it has no line end; called when no more output will come."""
         last = _LONG_LINE if self._too_long else self._part
         self._part, self._too_long = b"", False
-        return self._without_keys(last + b"\n") if last else b""
+        return self._without_secret_lines(last + b"\n") if last else b""
+
+    def _without_secret_lines(self, lines: bytes) -> bytes:
+        shown, self._public = without_key_lines(self._without_keys(lines), keep_lines=False, public=self._public)
+        return shown
 
     def _without_keys(self, lines: bytes) -> bytes:
         """Returns the lines without private keys. A key has many lines, of which none alone looks like a secret."""

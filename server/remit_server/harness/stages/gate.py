@@ -19,6 +19,7 @@ from remit_governance.visible import visible
 from remit_governance.workflow.position import describe
 from remit_governance.workflow.states import Mode, State
 from remit_server.contract import ErrorCode
+from remit_server.contract.refused import bounded_problem, place_of
 from remit_server.errors import ToolError
 from remit_server.harness.context import CallContext, Parts
 from remit_server.harness.turn import Turn
@@ -153,7 +154,7 @@ def _describe(error: ValidationError) -> str:
 
 def _where(problem: ErrorDetails) -> str:
     """Returns the name of the argument with the problem, or an empty text if the problem is not in one argument."""
-    place = ".".join(map(str, problem["loc"]))
+    place = place_of(problem["loc"])
     return f"`{place}`: " if place else ""
 
 
@@ -166,7 +167,7 @@ def _problem(problem: ErrorDetails) -> str:
         at = fitting.end() if fitting else 0
         if at < len(value):
             return f"`{visible(value[at], 'show')}`, its character {at + 1}, is not allowed there"
-    said = problem["msg"]
+    said = bounded_problem(problem["msg"])
     return said[:1].lower() + said[1:]
 
 

@@ -21,6 +21,7 @@ from remit_governance.policy.matching.command_match import command_words
 from remit_governance.policy.matching.scripts import parts_of
 from remit_governance.values import Action, Effect
 from remit_governance.visible import visible
+from remit_server.contract.refused import bounded_name
 from remit_server.errors import OutsideWorkspace, ToolError
 from remit_server.harness.calls import tags_of
 from remit_server.hooks.formats.tool_rows import BESIDE, ToolKind, ToolRow
@@ -111,9 +112,9 @@ def _unheard(row: ToolRow, arguments: Mapping[str, JsonValue]) -> Iterator[str]:
         return
     for name, value in arguments.items():
         if value and _LESS_HELD.search(name):
-            yield f"it asks to run without what holds it otherwise (`{visible(name[:40], 'show')}`)"
+            yield f"it asks to run without what holds it otherwise (`{visible(bounded_name(name), 'show')}`)"
         if name not in row.names and name not in BESIDE and _has_text(value):
-            yield f"Remit does not know its argument `{visible(name[:40], 'show')}`"
+            yield f"Remit does not know its argument `{visible(bounded_name(name), 'show')}`"
 
 
 def _has_text(value: JsonValue) -> bool:
@@ -213,6 +214,17 @@ def _read_paths(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue], pla
         yield place.relative(path)
         for pattern in _texts(arguments, row.narrows):
             yield place.relative(posixpath.join(path, pattern))
+
+
+def globs_that_limit(row: ToolRow | None, arguments: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """Returns the globs that limit which files a call that searches reads; none if it reads all."""
+    given = list(_texts(arguments, row.narrows)) if row is not None and row.kind == "search" else []
+    # Some agents take several globs in one text, with or without a look at braces.
+    globs = {glob for text in given for between in _BETWEEN_GLOBS for glob in between.split(text) if glob}
+    return () if any("!" in glob for glob in globs) else tuple(sorted(globs))
+
+
+_BETWEEN_GLOBS = (re.compile(r"[\s,;]+(?![^{]*\})"), re.compile(r"[\s,;]+"), re.compile(r"\s+"))
 
 
 def _command(tool: str, row: ToolRow, arguments: Mapping[str, JsonValue]) -> str:

@@ -6,7 +6,7 @@ The judgement is the harness's own, and the gate is governance's: nothing here e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from remit_governance.intents import IntentState, Matrix, gate
@@ -18,8 +18,9 @@ from remit_server.harness.commands.hidden_paths import DeniedReads, find_hidden_
 from remit_server.harness.judgement import Judgement, decide_actions, judge_outside_turn
 from remit_server.hooks.formats.events import ToolCalled
 from remit_server.hooks.formats.tool_rows import ToolRow, ToolRows
-from remit_server.hooks.judging.actions import EFFECTS, Place, actions_of
+from remit_server.hooks.judging.actions import EFFECTS, Place, actions_of, globs_that_limit
 from remit_server.hooks.judging.exposed import Exposure
+from remit_server.hooks.judging.git_settings import GitSettings
 from remit_server.workspace.trees.known_folders import KnownFolders
 
 Word = Literal["allow", "ask", "deny"]
@@ -56,7 +57,7 @@ class Ruling:
 @dataclass(frozen=True, slots=True)
 class Governed:
     """What a call is judged by: the rules in force, and whether an intent has to be declared first. `declare` returns
-    how to declare one; `allow` says how a person allows what was not allowed.
+    how to declare one; `allow` says how a person allows what was not allowed; `git_settings` looks for secrets in them.
     """
 
     rulebook: Rulebook
@@ -64,6 +65,7 @@ class Governed:
     intent_required: bool
     declare: Callable[[str], str]
     allow: str
+    git_settings: GitSettings = field(default_factory=lambda: GitSettings(lambda text: False))
 
     @property
     def matrix(self) -> Matrix:
@@ -82,8 +84,9 @@ def decide(called: ToolCalled, rows: ToolRows, place: Place, governed: Governed)
     if refused is not None:
         return refused
     reads = _denied_reads(place, governed)
-    exposure = Exposure(place.workspace.root, lambda: _unread(place, reads, governed))
-    doubted = tuple(_with_doubts(action, row, exposure) for action in actions)
+    exposure = Exposure(place.workspace.root, lambda: _unread(place, reads, governed), governed.git_settings)
+    only = globs_that_limit(row, called.arguments)
+    doubted = tuple(_with_doubts(action, row, exposure, only) for action in actions)
     named = (path for action in actions if action.script for path in exposure.operands(action))
     secrets = tuple(place.action("fs.read", called.tool, path) for path in dict.fromkeys(named) if reads.denied(path))
     return ruling_of(judge_outside_turn((*doubted, *secrets), governed.rulebook), governed)
@@ -122,11 +125,11 @@ def _gated(tool: str, actions: tuple[Action, ...], intent: IntentState, governed
     return Ruling("deny", GATE, why, governed.declare(openers))
 
 
-def _with_doubts(action: Action, row: ToolRow | None, exposure: Exposure) -> Action:
+def _with_doubts(action: Action, row: ToolRow | None, exposure: Exposure, only: tuple[str, ...]) -> Action:
     doubts = exposure.doubts(action)
     looks = row is not None and row.kind in {"search", "read", "view"} and action.syscall == "fs.read"
     if looks and action.path is not None:
-        doubts = exposure.of_read(action.path)
+        doubts = exposure.of_read(action.path, only)
     return replace(action, doubts=(*action.doubts, *doubts)) if doubts else action
 
 

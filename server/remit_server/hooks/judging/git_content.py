@@ -106,7 +106,8 @@ _PATCH = re.compile(r"-[a-zA-Z]*[pv]|--patch|--verbose|--interactive|-i|--show-c
 
 @dataclass(frozen=True, slots=True)
 class GitCall:
-    """A git command: the folders of its `-C`, each within the last, and whose contents it may show: None for any.
+    """A git command: the folders of its `-C`, each within the last, and whose contents it may show, by their paths and
+    by globs: None for any.
 
     If all words in `may_be_paths` are files, git takes none of them for a revision, and shows nothing else.
     """
@@ -144,7 +145,11 @@ def _only_plain(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_plain_path(path: str) -> bool:
-    return not path.startswith((":", "-")) and not set(path) & set("*?[\\:@^~{")
+    return _is_plain_glob(path) and not set(path) & set("*?[")
+
+
+def _is_plain_glob(path: str) -> bool:
+    return not path.startswith((":", "-")) and not set(path) & set("\\:@^~{")
 
 
 def _is_quiet(words: tuple[str, ...]) -> bool:
@@ -183,5 +188,5 @@ def _named(words: tuple[str, ...]) -> tuple[str, ...] | None:
     else:
         known = _all_in(options, _PATCHES, _PATCHES_SHORT)
     revisions = [name for word in before for name in re.split(r"\.{2,3}", word) if name]
-    plain = all(map(_is_plain_path, paths))
+    plain = all(map(_is_plain_glob, paths))
     return paths if paths and plain and known and all(map(_REVISION.fullmatch, revisions)) else None

@@ -266,7 +266,8 @@ class TurnRunner:
         finally:
             turn.caller, turn.own_call, turn.typed = "model", False, False
         begin_conversation(session.conversation)
-        session.conversation.say(UserMessage(own_call_text(part, result.text)))
+        told = part.model_copy(update={"arguments": self.dispatcher.parts.redactor.redact_json(part.arguments)})
+        session.conversation.say(UserMessage(own_call_text(told, result.text)))
         return result.ok
 
     def _result(self, request: RunRequest, turn: Turn, outcome: Outcome) -> RunResult:

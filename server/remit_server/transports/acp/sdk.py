@@ -24,6 +24,7 @@ from acp.utils import serialize_params
 from pydantic import BaseModel, ValidationError
 
 from remit_server.contract import ErrorCode
+from remit_server.contract.refused import place_of
 from remit_server.errors import RemitError
 from remit_server.json_bounds import has_too_many_values
 from remit_server.streams.line_streams import LineReader, LineWriter
@@ -285,7 +286,7 @@ async def _run(answering: Awaitable[BaseModel | None]) -> BaseModel | None:
 def _problems(error: ValidationError) -> Json:
     """Returns where and how parameters are wrong, but never what was sent, which may be a secret."""
     found = error.errors(include_url=False, include_context=False, include_input=False)[:_PROBLEMS_SHOWN]
-    return {"problems": [{"at": ".".join(map(str, each["loc"])), "is": each["type"]} for each in found]}
+    return {"problems": [{"at": place_of(each["loc"]), "is": each["type"]} for each in found]}
 
 
 async def _until_lost(work: Awaitable[None]) -> None:

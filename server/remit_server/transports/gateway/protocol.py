@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never, cast
 from pydantic import BaseModel, ConfigDict, JsonValue, StrictBool, StrictInt, StrictStr, ValidationError
 from pydantic_core import from_json
 
+from remit_server.contract.refused import place_of
 from remit_server.json_bounds import MOST_VALUES, has_too_many_values
 from remit_server.models.answers import AnswerFormat
 
@@ -144,7 +145,7 @@ def parse(data: bytes) -> Line:
         form = RequestForm.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
+        where = place_of(first["loc"])
         return Line(Failed("invalid_json", f"{where}: {first['msg'].lower()}"), _id_of(fields))
     unknown = tuple(name[:40] for name in fields if name not in RequestForm.model_fields)
     return Line(_request(form), form.request_id, unknown[:8])

@@ -175,6 +175,7 @@ class ProgramForm(OwnProgramForm):
     builtin: bool = False
     wraps: WrapperForm | None = None
     refused: Words | None = None
+    replaced_by: Words | None = None
 
     def program(self, subject: str = "") -> Program:
         """Returns the row as a value."""
@@ -191,6 +192,7 @@ class ProgramForm(OwnProgramForm):
             builtin=self.builtin,
             wraps=Wrapper(wraps.valued, wraps.plain, wraps.operands, wraps.assigns) if wraps else None,
             refused=self.refused,
+            replaced_by=self.replaced_by,
         )
 
 

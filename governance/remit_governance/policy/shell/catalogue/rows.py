@@ -178,7 +178,9 @@ class Program:
     matches, the effect is `otherwise`; if that is None, nothing is known. An option that is not among `options` gives a
     command at least the effect `unlisted`, if that is set; if `strict` is set, it makes a command `unknown` that would
     only read. `writes` are options whose value is a file that is written.
-    `judge`, `doubts` and `written` name functions for what words alone cannot tell.
+    `judge`, `doubts` and `written` name functions for what words alone cannot tell. `replaced_by` are the files with
+    which a project puts a program of its own in this one's place, or makes it load code: it then `runs` whatever its
+    words are, `--version` too.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -198,6 +200,7 @@ class Program:
     builtin: bool = False
     wraps: Wrapper | None = None
     refused: str | None = None
+    replaced_by: str | None = None
     subject: str = ""
     by_first: Mapping[str, tuple[Entry, ...]] = field(init=False)
     """The entries by their first operand (an empty text for none), so that few have to be compared with a command."""

@@ -78,6 +78,11 @@ def effect_of(command: tuple[str, ...]) -> Effect:
     row = packaged(program)
     if row is None or not row.known:
         return "asks" if arguments in {("--version",), ("--help",)} else "unknown"
+    said = _said_by(row, program, arguments)
+    return strongest([said, "runs"]) if row.replaced_by else said
+
+
+def _said_by(row: Program, program: str, arguments: Words) -> Effect:
     if arguments == ("--version",) or _asks_for_help(arguments):
         return "reads"
     judge = JUDGES.get(row.judge) if row.judge else None

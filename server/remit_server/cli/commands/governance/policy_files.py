@@ -54,6 +54,7 @@ WORDS = {
     "judge": "its words are also checked by",
     "wraps": "runs another command, after these options",
     "refused": "asked about each time",
+    "replaced_by": "runs code of the project, whatever its words are, by",
     "is": "another name of",
     "options": "options",
     "subcommands": "subcommands",
