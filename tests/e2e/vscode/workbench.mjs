@@ -107,6 +107,7 @@ export async function openChat(page, url, workspace) {
   const kind = workspace.endsWith('.code-workspace') ? 'workspace' : 'folder';
   await page.goto(`${url}/?${kind}=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
   await page.locator('.activitybar .action-label[aria-label^="Remit"]').click({ timeout: 60_000 });
+  await page.mouse.move(1_000, 600); // its tooltip would lie over the chat
   const chat = page.frameLocator('iframe.webview.ready[src*="extensionId=remit.remit-vscode"]').frameLocator('iframe#active-frame');
   await chat.locator('#input').waitFor({ timeout: 30_000 });
   return chat;
@@ -208,9 +209,9 @@ function nodeOf(folder) {
   return nodes.find((file) => fs.existsSync(file)) ?? process.execPath;
 }
 
-/** Keeps the variables of a surrounding VS Code out of the environment. */
+/** Keeps the variables of a surrounding VS Code, and those of the tests, out of the environment. */
 function cleanEnvironment() {
-  const leaks = (name) => name.startsWith('VSCODE_') || ['NODE_OPTIONS', 'PORT', 'PASSWORD'].includes(name);
+  const leaks = (name) => name.startsWith('VSCODE_') || name.startsWith('REMIT_') || ['NODE_OPTIONS', 'PORT', 'PASSWORD'].includes(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !leaks(name)));
 }
 
