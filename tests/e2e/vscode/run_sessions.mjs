@@ -1,20 +1,18 @@
 // A session that is begun in VS Code, forked and undone in the terminal, then loaded in VS Code, redone and undone there (SES-02, SES-05).
 // After a reload of the window, and in a session that is taken up again, the last turn shows what it changed and takes it back.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { need, openHome, tell, TURN_MS } from './story.mjs';
+import { openHome, tell, TURN_MS } from './story.mjs';
 import { ask, endedTurns, palette, soon, until } from './workbench.mjs';
 
 const home = openHome('sessions');
-const { workspace, env } = home;
+const { workspace, remit } = home;
 const notes = path.join(workspace, 'notes.txt');
 const model = home.script('sessions.json', [
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, { name: 'write_file', arguments: { path: 'notes.txt', content: 'mine\n' } }] },
   { text: 'I wrote the notes.' },
 ]);
-const remit = (...words) => execFileSync(need('REMIT_SERVER'), words, { cwd: workspace, env: { ...process.env, ...env }, encoding: 'utf8' });
 
 await tell(home, { model }, async ({ page, open, shot, look, picture }) => {
   const chat = await open();

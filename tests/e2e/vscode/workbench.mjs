@@ -120,6 +120,16 @@ export async function ask(chat, text) {
   await chat.locator('#input').press('Enter');
 }
 
+/** Closes the notifications that lie over the window. */
+export async function clearToasts(page) {
+  const toasts = page.locator('.notifications-toasts .notification-toast');
+  while (await toasts.count() > 0) {
+    await toasts.first().hover();
+    await toasts.first().locator('.codicon-notifications-clear').click();
+  }
+  await page.mouse.move(1_000, 600);
+}
+
 /** How many turns of the chat have ended. The list says so itself, because it draws only the visible rows of a long chat. */
 export async function endedTurns(chat) {
   return Number(await chat.locator('main').getAttribute('data-ended'));
@@ -210,7 +220,7 @@ function nodeOf(folder) {
 }
 
 /** Keeps the variables of a surrounding VS Code, and those of the tests, out of the environment. */
-function cleanEnvironment() {
+export function cleanEnvironment() {
   const leaks = (name) => name.startsWith('VSCODE_') || name.startsWith('REMIT_') || ['NODE_OPTIONS', 'PORT', 'PASSWORD'].includes(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !leaks(name)));
 }
