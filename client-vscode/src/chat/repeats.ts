@@ -24,21 +24,20 @@ export function failureOf(result: ToolResultEvent): string | null {
   return `${result.error.what}: ${result.error.why}`;
 }
 
-/** Whether an answer or a note of the turn tells why the call was not done. */
-export function isToldOf({ result }: ToolItem, items: readonly Item[]): boolean {
-  const failure = result && failureOf(result);
-  return failure !== null && !ranProgram(result!) && tells(items, failure.replace(NOT_DONE, ''));
+/** Whether the turn tells elsewhere why the call was not done: in an answer, in a note, or in its ending. */
+export function isToldOf({ result }: ToolItem, turn: Pick<Turn, 'reason' | 'items'>): boolean {
+  const failure = result && !ranProgram(result) ? failureOf(result)?.replace(NOT_DONE, '') : undefined;
+  return failure !== undefined && (tells(turn.items, failure) || plain(turn.reason ?? '').includes(plain(failure)));
 }
 
-/** Why nothing was done, or not everything; null if the turn shows it above: in an answer, in a note, or in the line of a call. */
+/** Why nothing was done, or not everything (AGT-15); null if an answer or a note has told it. */
 export function reasonLeft({ reason, items }: Pick<Turn, 'reason' | 'items'>): string | null {
-  if (reason === null || tells(items, reason)) return null;
-  const failures = items.map((item) => (item.kind === 'tool' && item.result ? failureOf(item.result) : null));
-  const shown = failures.some((failure) => failure && plain(reason).endsWith(plain(failure.replace(NOT_DONE, ''))));
-  return shown ? null : reason;
+  return reason === null || tells(items, reason.replace(LAST_FAILED, '')) ? null : reason;
 }
 
 const NOT_DONE = /^not done: /;
+/** What the server puts before how the last program ended. */
+const LAST_FAILED = /^the last command failed: /;
 
 function tells(items: readonly Item[], words: string): boolean {
   const wanted = plain(words);

@@ -133,7 +133,7 @@ export function Composer({ busy, input, draft, type, proposed, history, view, se
           id="input" ref={input} rows={1} value={typed} aria-label={say('Message to Remit')} aria-describedby="hint"
           aria-autocomplete="list" aria-controls={open.length > 0 ? 'proposals' : undefined}
           aria-activedescendant={open.length > 0 && chosen !== null ? `proposal-${chosen}` : undefined}
-          placeholder={say('Ask, or / for commands')} onInput={(event) => change(event.currentTarget.value)}
+          placeholder={say('Ask, or type /')} onInput={(event) => change(event.currentTarget.value)}
           onKeyDown={onKeyDown} onPaste={drop.onPaste}
         />
         {busy ? (

@@ -78,7 +78,7 @@ function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonl
     rows.push({
       kind: 'item', key: `${turn.turn_id} ${item.kind} ${item.id}`, turnId: turn.turn_id, item, approval, over, own, current: last && over,
       place: open ? questions.indexOf(open.id) + 1 : 0, waiting: open ? questions.length : 0,
-      told: over && item.kind === 'tool' && isToldOf(item, turn.items),
+      told: over && item.kind === 'tool' && isToldOf(item, turn),
       repeated: over && item.kind === 'tool' ? repeatedOf(item, turn.items) : 'nothing',
     });
   }

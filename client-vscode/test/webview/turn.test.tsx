@@ -288,16 +288,17 @@ describe('why something was not done', () => {
   const says = (text: string): Sent => ({ kind: 'token_delta', text });
 
   test.each<[string, readonly Sent[]]>([
-    ['the call', [call, refused, says('I stopped.'), completed({ status: 'declined', reason })]],
+    ['its call, in a turn that did something else', [call, refused, says('Half of it.'), completed()]],
+    ['the end of the turn', [call, refused, says('I stopped.'), completed({ status: 'declined', reason })]],
     ['the answer', [call, refused, says('I stopped: cannot edit `a.py`: `x` does not occur in it.'), completed({ status: 'declined', reason })]],
     ['the error of the turn', [call, refused, { kind: 'error', error }, completed({ status: 'failed', error, reason })]],
-    ['the end of the turn', [says('No.'), completed({ status: 'declined', reason })]],
+    ['the end of a turn without a call', [says('No.'), completed({ status: 'declined', reason })]],
   ])('is said once, by %s', (_, sent) => { expect(times(drawn(started, ...sent))).toBe(1); });
 
-  test('is said once where a program failed', () => {
+  test.each([['It failed.', true], ['The command ended with exit code 2.', false]])('AGT-15 the end says how the last program failed unless the answer does: %s', (text, said) => {
     const ran = toolResult({ tool: 'run_command', exit_code: 2, summary: 'exit code 2' });
-    const html = drawn(started, call, ran, says('It failed.'), completed({ reason: 'the last command failed: exit code 2' }));
-    expect(html.split(/exit code 2/i)).toHaveLength(3);
+    const html = drawn(started, call, ran, says(text), completed({ reason: 'the last command failed: exit code 2' }));
+    expect(html.includes('the last command failed: exit code 2')).toBe(said);
   });
 });
 
