@@ -19,13 +19,16 @@
             (and file (string-prefix-p root file)
                  (list :open_document (file-relative-name file root) :cursor (remit--lsp-position (point)))))))
 
+(defconst remit--beside "/background"
+  "The command about the running turn, which is sent while that turn runs.")
+
 (defun remit--ask-line (line &optional attachment)
   "Send LINE of the chat: a message, a `/command' or a `!command'.
 ATTACHMENT is attached to a message."
   (let* ((server (remit--server)) (chat (remit--chat server)) (context (remit--context server))
          (place (remit--place server)))
     (with-current-buffer chat
-      (when remit--running
+      (when (and remit--running (not (equal (string-trim line) remit--beside)))
         (user-error "Remit is still working on the last request; M-x remit-stop ends it"))
       (remit--show-chat chat)
       (remit--begin line)

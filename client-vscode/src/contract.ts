@@ -142,6 +142,17 @@ export interface AssistantSaid {
   readonly duration_ms: number;
 }
 
+/**
+ * How the approval that a call needed was settled; see `ApprovalResolved`. `approval_id` is the question's id, or
+ * the call's if nobody was asked.
+ */
+export interface CallAnswer {
+  readonly approval_id: string;
+  readonly decision: "allow" | "deny";
+  readonly scope: Scope;
+  readonly by: "person" | "beforehand" | "standing_answer" | "review" | "deadline" | "disconnected" | "unavailable" | "cancelled" | "withdrawn";
+}
+
 /** How a call ended; `output` is what the model was told. If an id has several records, the last one counts. */
 export interface CallEnded {
   readonly timestamp: string;
@@ -154,6 +165,7 @@ export interface CallEnded {
   readonly summary: string;
   readonly intent: Intent | null;
   readonly decision: string;
+  readonly answer?: CallAnswer | null;
   readonly rules: readonly string[];
   readonly error: string | null;
   readonly changed_files: readonly string[];
@@ -933,10 +945,10 @@ export interface StateChanged {
  * `abilities` are what the model can be asked for; an editor offers nothing else. `completion` is null if completion
  * at the cursor is off. `mode` and `state` are those of the session that was asked about, or else of the session used
  * last; `state_means` says what may be written in this state and what leads on, and `edits` when that session asks
- * about edits. `policy` is the version in force; `policy_problem` says why it is not the version on disk, and
- * `audit_problem` what was last found wrong with the audit log. `folders` are the roots of all workspace folders that
- * the client has open; each has its own status. `processes` are the running background processes of the session, and
- * the last of those that have ended.
+ * about edits. `policy` is the version in force, `policy_layers` says in words what it is made of; `policy_problem`
+ * says why it is not the version on disk, and `audit_problem` what was last found wrong with the audit log. `folders`
+ * are the roots of all workspace folders that the client has open; each has its own status. `processes` are the
+ * running background processes of the session, and the last of those that have ended.
  */
 export interface StatusResult {
   readonly version: string;
@@ -957,6 +969,7 @@ export interface StatusResult {
   readonly running_turns: number;
   readonly pending_approvals: number;
   readonly policy: string;
+  readonly policy_layers: readonly string[];
   readonly policy_problem: ErrorPayload | null;
   readonly audit_problem: string | null;
   readonly sandbox: string;
@@ -1061,7 +1074,8 @@ export interface ToolOutput {
 }
 
 /**
- * How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
+ * How a call ended. `decision` is policy's, or says that the gate or another check refused the call. If the call
+ * needed approval, `answer` says how that was settled; null if nothing settled it. `output` is what the model sees.
  *
  * `data` is the same for programs, by tool (docs/editors/protocol.md); empty if it would be longer than 256 KiB.
  */
@@ -1081,6 +1095,7 @@ export interface ToolResultEvent {
   readonly data: { readonly [key: string]: JsonValue };
   readonly error: ErrorPayload | null;
   readonly decision: string;
+  readonly answer: CallAnswer | null;
   readonly rules: readonly string[];
   readonly reasons: readonly ReasonPayload[];
   readonly changed_files: readonly string[];
@@ -1102,7 +1117,7 @@ export interface ToolTrace {
   readonly result_digest: string;
 }
 
-/** How a turn ended, and how long it took. */
+/** How a turn ended, what it changed, and how long it took; see `RunResult`. */
 export interface TurnEnded {
   readonly timestamp: string;
   readonly turn_id: string;
@@ -1111,6 +1126,8 @@ export interface TurnEnded {
   readonly final_output: string | null;
   readonly reason: string | null;
   readonly error: ErrorPayload | null;
+  readonly changes?: readonly FileOutcome[];
+  readonly taken_back_by?: "undo" | "redo" | null;
   readonly usage: TokenUsage;
   readonly duration_ms: number;
 }

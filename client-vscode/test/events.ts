@@ -41,7 +41,7 @@ export function question(given: Partial<ApprovalRequired> = {}): Rest<ApprovalRe
 export function toolResult(given: Partial<ToolResultEvent> = {}): Rest<ToolResultEvent> {
   return {
     kind: 'tool_result', tool_call_id: 'c1', tool: 'edit_file', ok: true, summary: 'done', output: 'done', data: {}, error: null,
-    decision: 'allowed', rules: ['writes'], reasons: [], changed_files: [], exit_code: null, duration_ms: 3, ...given,
+    decision: 'allowed', answer: null, rules: ['writes'], reasons: [], changed_files: [], exit_code: null, duration_ms: 3, ...given,
   };
 }
 

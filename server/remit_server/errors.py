@@ -15,6 +15,7 @@ fix it; tracebacks go to the log, never onto the wire.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -121,9 +122,20 @@ PERSON_SAID_NO = "the person said no"
 """Why a call was refused, as the model reads it."""
 
 
-def told_to_person(text: str) -> str:
-    """Returns a refusal that was written for the model as the person reads it."""
-    return text.replace(PERSON_SAID_NO, "you said no", 1)
+_MOST_QUOTED = 60
+_ARGUMENT = re.compile(r"(?<![\w`./-])(old|new)_text(?![\w`./-])")
+"""The name of an argument of an edit, where it does not stand in something quoted."""
+
+
+def told_to_person(text: str, arguments: Mapping[str, JsonValue] = MappingProxyType({})) -> str:
+    """Returns a refusal that was written for the model as the person reads it: what the call's `arguments` hold, in
+    place of their names."""
+    text = text.replace(PERSON_SAID_NO, "you said no", 1)
+    old = str(arguments.get("old_text", ""))
+    if not old:
+        return text
+    quoted = f"`{old}`" if len(old) <= _MOST_QUOTED and not set("`\n") & set(old) else "the old text"
+    return _ARGUMENT.sub(lambda found: quoted if found[1] == "old" else "the new text", text)
 
 
 def os_reason(error: OSError) -> str:

@@ -260,6 +260,8 @@ def test_EMA_04_a_turn_is_stopped_and_a_lost_server_is_said(start: Start, script
     editor.until("it runs", lambda: editor.state("remit--running"))
     editor.run("remit-ask", "another")
     editor.until("it is said", lambda: "still working" in editor.told)
+    editor.run("remit-ask", "/background")  # BG-08: this is about the running turn, so it does not wait
+    editor.until("it is answered", lambda: "no command runs now" in editor.chat)
     editor.run("remit-stop")
     editor.ended()
     assert "cancelled" in editor.chat

@@ -447,6 +447,8 @@ def test_NVI_04_a_turn_is_stopped_and_a_lost_server_is_said_and_started_again(
     editor.until("it runs", lambda: editor.lua("return require('remit.turn').running"))
     editor.remit("another")
     assert any("still working" in each for each in editor.told)
+    editor.remit("/background")  # BG-08: this is about the running turn, so it does not wait
+    editor.until("it is answered", lambda: "no command runs now" in editor.chat)
     editor.remit("stop")
     editor.ended()
     assert "cancelled" in editor.chat

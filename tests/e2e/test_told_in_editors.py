@@ -68,7 +68,8 @@ def in_vscode(turns: list[Told], folder: Path) -> list[str]:
     sent = [{"session_id": "s", "turn_id": "1", "events": each.events} for each in turns]
     command = ["node", str(bundle)]
     done = subprocess.run(command, input=json.dumps(sent), capture_output=True, text=True, check=True, timeout=120)
-    return [html.unescape(re.sub(r"<[^>]*>", " ", each)) for each in json.loads(done.stdout)]
+    drawn = (re.sub(r"</?code>", "`", each) for each in json.loads(done.stdout))  # backticks are drawn as code
+    return [html.unescape(re.sub(r"<[^>]*>", " ", each)) for each in drawn]
 
 
 NEOVIM = """

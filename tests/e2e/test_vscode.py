@@ -93,6 +93,12 @@ def test_BG_06_a_dev_server_is_started_edited_under_and_ended_in_vscode(
     drive("run_background.mjs", node, chromium, code_server, vsix)
 
 
+def test_BG_08_a_running_command_is_sent_to_the_background_read_and_stopped_in_vscode(
+    node: str, chromium: str, code_server: Path, vsix: Path
+) -> None:
+    drive("run_sent_to_background.mjs", node, chromium, code_server, vsix)
+
+
 def test_FLW_06_and_FLW_10_strict_mode_from_the_request_to_the_commit_in_vscode(
     node: str, chromium: str, code_server: Path, vsix: Path
 ) -> None:

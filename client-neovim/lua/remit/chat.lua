@@ -339,18 +339,18 @@ local MADE = { created = ' (new)', deleted = ' (deleted)' }
 --- Draws how a turn ended: the files that it changed, and why not everything was done.
 function M.ended(result)
   streaming = nil
-  local problem, reason = known(result.error), known(result.reason)
-  for _, change in ipairs(result.changes) do
+  local problem, reason, changes = known(result.error), known(result.reason), result.changes or {}
+  for _, change in ipairs(changes) do
     local lines = known(change.added) and (' +%d −%d'):format(change.added, change.removed) or ''
     local from = known(change.moved_from) and change.moved_from .. ' → ' or ''
     add({ ('  %s%s%s%s'):format(from, change.path, lines, MADE[change.how] or '') }, 'RemitHint')
   end
   local command = known(result.taken_back_by)
-  if #result.changes > 0 and command then add({ ('  :Remit %s takes it back'):format(command) }, 'RemitHint') end
+  if #changes > 0 and command then add({ ('  :Remit %s takes it back'):format(command) }, 'RemitHint') end
   if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
   if result.status ~= 'completed' or reason then
     add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk')
-  elseif #result.changes == 0 and result.tool_trace then
+  elseif #changes == 0 and result.tool_trace then
     local calls = #result.tool_trace
     add({ ('completed · %d call%s, no file changed'):format(calls, calls == 1 and '' or 's') }, 'RemitHint')
   end

@@ -3,6 +3,8 @@ local server = require('remit.server')
 
 local M = { session = nil, running = nil, question = nil, intent = nil, folder = nil, standing = nil }
 local known = server.known
+-- The command about the running turn, which is sent while that turn runs.
+local BESIDE = '/background'
 
 local function chat() return require('remit.chat') end
 
@@ -40,7 +42,9 @@ end
 
 --- Sends a line of the chat: a message, a `/command` or a `!command`. `attached` are the attachments of a message.
 function M.ask(line, attached)
-  if M.running then return vim.notify('Remit is still working on the last request; :Remit stop ends it', vim.log.levels.WARN) end
+  if M.running and vim.trim(line) ~= BESIDE then
+    return vim.notify('Remit is still working on the last request; :Remit stop ends it', vim.log.levels.WARN)
+  end
   local about = context()
   server.execute('remit.chat.read', { text = line, session_id = M.session }, function(problem, reply)
     chat().open_beside()

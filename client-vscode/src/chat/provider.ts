@@ -13,7 +13,7 @@ import { openLink } from './link';
 import { parseMessage, type FromWebview, type ServerView, type ToWebview } from './messages';
 import { attachDropped, pickAttachment, pickMode, pickModel, type ListedModel } from './pickers';
 import type { Change } from './reduce';
-import { findApproval, running } from './view';
+import { findApproval, isAboutRunning, running } from './view';
 
 export interface Chat extends vscode.WebviewViewProvider, vscode.Disposable {
   show(change: Change): void;
@@ -78,6 +78,7 @@ export function provideChat(extension: vscode.Uri, conversation: () => Conversat
       case 'seen':
         return link.seen(message.next, message.drawn);
       case 'ask':
+        if (running(chat.view()) && isAboutRunning(message.text)) return void vscode.commands.executeCommand('remit.sendToBackground');
         return void chat.ask(message.text, editorContext(), message.attachments);
       case 'pick_attachment':
         return post({ type: 'attach', attachments: await pickAttachment() });

@@ -1,6 +1,6 @@
 // How each event changes what the chat shows (EDI-01).
 // Runs twice on the same changes: in the extension host, which keeps the view, and in the webview, which draws it.
-import type { AgentEvent, ApprovalReceipt, ApprovalResolved, RunResult, Scope, ToolOutput, ToolResultEvent } from '../contract';
+import type { AgentEvent, ApprovalReceipt, RunResult, Scope, ToolOutput, ToolResultEvent } from '../contract';
 import type { Problem } from '../problem';
 import type { LeftOutParts } from './parts';
 import { contextUse, sum } from './usage';
@@ -144,7 +144,7 @@ function applyEvent(turn: Turn, event: AgentEvent): Turn {
         kind: 'approval', id: event.approval_id, question: event, left_out: [], read: [], answer: null, refused: null, outcome: null,
       });
     case 'approval_resolved':
-      if (event.by === 'standing_answer') return append(turn, note(event.seq, 'info', answeredBefore(event)));
+      // Nobody was asked; the call's result says who allowed it, and a review says more about itself.
       if (event.by === 'review') return append(turn, note(event.seq, 'info', `not asked: ${event.reason ?? 'the review was approved'}`));
       return replaceApproval(turn, event.approval_id, (item) =>
         item.outcome ? item : { ...item, outcome: { decision: event.decision, scope: event.scope, by: event.by } });
@@ -233,12 +233,6 @@ function addResult(turn: Turn, event: ToolResultEvent): Turn {
 
 function note(id: number | string, level: NoteItem['level'], text: string, error: NoteItem['error'] = null): NoteItem {
   return { kind: 'note', id: `note-${id}`, level, text, error };
-}
-
-/** Says where the standing answer comes from, because the person was not asked and may wonder why. */
-function answeredBefore({ decision, scope }: ApprovalResolved): string {
-  const where = { session: 'for this session', edits: 'with all edits of this session' }[scope as string] ?? 'in your permissions.yaml';
-  return `not asked: you ${decision === 'allow' ? 'allowed' : 'denied'} this before, ${where}`;
 }
 
 function gap(turn: Turn, missing: number): NoteItem {

@@ -1,10 +1,12 @@
 // Turns a stored session into turns of the chat, which are only shown and never run again (SES-02).
-import type { CallEnded, SessionRecord, ToolResultEvent } from '../contract';
+import type { CallEnded, ErrorCode, SessionRecord, ToolResultEvent } from '../contract';
 import { outcomeWords, type Outcome } from './outcome';
 import type { Folder, Item, NoteItem, ToolItem, Turn } from './view';
 
 /** The tool that the commands `/undo` and `/redo` call. */
 const UNDO = 'undo_changes';
+/** The tool that `!command` calls. */
+const RUN = 'run_command';
 
 /** Returns the turns of a session, oldest first. `folders` are the folders of the window. */
 export function turnsOf(records: readonly SessionRecord[], folders: readonly Folder[]): readonly Turn[] {
@@ -61,7 +63,7 @@ function add(turn: Turn, record: SessionRecord): Turn {
         kind: 'intent', id: `intent-${id}`, intent: record.intent, previous: null, justification: record.justification, allowed_tools: [], sub_agent: null,
       });
     case 'approval':
-      return append(now, note(id, 'info', `${outcomeWords({ ...record, by: record.by as Outcome['by'] })} · ${record.title}`));
+      return append(now, note(answerId(record), 'info', `${outcomeWords({ ...record, by: record.by as Outcome['by'] })} · ${record.title}`));
     case 'condensed':
       return append(now, note(id, 'info', 'the conversation was condensed for the model; all of it is kept'));
     case 'warning':
@@ -71,7 +73,7 @@ function add(turn: Turn, record: SessionRecord): Turn {
         ...(record.error && record.status !== 'cancelled'
           ? append(now, { kind: 'note', id: `note-${id}`, level: 'error', text: record.error.message, error: record.error })
           : now),
-        status: record.status, reason: record.reason, usage: record.usage,
+        status: record.status, reason: record.reason, usage: record.usage, changes: record.changes ?? [], taken_back_by: record.taken_back_by ?? null,
       };
     default:
       return now;
@@ -88,23 +90,47 @@ function insertIntent(turn: Turn, intent: Item): Turn {
 function ownCall(turn: Turn): string {
   const call = turn.items.find((item): item is ToolItem => item.kind === 'tool');
   if (call?.tool === UNDO) return call.arguments['direction'] === 'redo' ? '/redo' : '/undo';
-  return call ? `!${call.tool}` : '';
+  const command = call?.tool === RUN ? call.arguments['command'] : null;
+  return call ? `!${typeof command === 'string' ? command : call.tool}` : '';
 }
 
-/** Sets the result of a call; a later result replaces an earlier one. The call that declares the intent has no item and is skipped. */
+/**
+ * Sets the result of a call; a later result replaces an earlier one. The call that declares the intent has no item and is skipped.
+ * The result says how its question ended, so the note about that goes.
+ */
 function addResult(turn: Turn, record: CallEnded): Turn {
   const index = turn.items.findLastIndex((item) => item.kind === 'tool' && item.id === record.id);
   const item = turn.items[index];
-  return item?.kind === 'tool' ? { ...turn, items: turn.items.with(index, { ...item, result: resultOf(turn, record) }) } : turn;
+  if (item?.kind !== 'tool') return turn;
+  const settled = record.answer && `note-${answerId(record.answer)}`;
+  const items = turn.items.with(index, { ...item, printed: printedBy(record), result: resultOf(turn, record) });
+  return { ...turn, items: items.filter(({ kind, id }) => kind !== 'note' || id !== settled) };
+}
+
+const answerId = ({ approval_id }: { readonly approval_id: string }): string => `answer-${approval_id}`;
+
+/** What a command printed, out of what the model was told of it. */
+function printedBy({ name, exit_code, output }: CallEnded): string {
+  if (name !== RUN || exit_code === null) return '';
+  const [, ...lines] = output.split('\n');
+  return lines.filter((line) => line !== 'stdout:' && line !== 'stderr:').join('\n');
 }
 
 function resultOf(turn: Turn, record: CallEnded): ToolResultEvent {
-  const { id, name, success, summary, output, decision, rules, changed_files, exit_code, duration_ms, timestamp } = record;
+  const { id, name, success, summary, output, decision, answer = null, rules, changed_files, exit_code, duration_ms, timestamp } = record;
   return {
     kind: 'tool_result', seq: 0, step: 0, session_id: turn.session_id, turn_id: turn.turn_id, time: timestamp, tool_call_id: id,
-    tool: name, ok: success, summary: summary || output, output, data: {}, error: null, decision, rules, reasons: [], changed_files,
-    exit_code, duration_ms,
+    tool: name, ok: success, summary: summary || output, output, data: {}, error: errorOf(record), decision, answer, rules, reasons: [],
+    changed_files, exit_code, duration_ms,
   };
+}
+
+/** The error of a call, of which a session has the code, what and why in one text, and the fix as the model was told it. */
+function errorOf({ error, summary, output }: CallEnded): ToolResultEvent['error'] {
+  if (error === null) return null;
+  const [what = summary, ...why] = summary.split(': ');
+  const [, fix = ''] = /^fix: (.*)$/m.exec(output) ?? [];
+  return { code: error as ErrorCode, message: summary, retryable: false, what, why: why.join(': '), fix };
 }
 
 function append(turn: Turn, item: Item): Turn {

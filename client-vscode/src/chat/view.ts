@@ -135,22 +135,17 @@ export function folderName({ folders, workspace }: Turn): string | null {
   return name !== undefined && folders.filter((each) => each.name === name).length === 1 ? name : workspace;
 }
 
-/** The longest reason that is told although the answer tells it too. */
-const SHORT = 60;
-
-/** Why nothing was done, or not everything; null if the answer above has just told it at length. */
-export function reasonLeft({ reason, items }: Pick<Turn, 'reason' | 'items'>): string | null {
-  const last = items.at(-1);
-  const told = last?.kind === 'text' && reason !== null && last.text.toLowerCase().includes(reason.toLowerCase());
-  return told && reason.length > SHORT ? null : reason;
-}
-
 /** The questions that still wait for the person, oldest first. */
 export function pending(view: Pick<View, 'turns'>): readonly ApprovalItem[] {
   return view.turns.flatMap((turn) => turn.items.filter((item) => item.kind === 'approval' && isOpen(item)) as ApprovalItem[]);
 }
 
-const RUNS_PROGRAMS: readonly string[] = ['run_command', 'run_tests'];
+/** Whether a text is the command of the chat about the running turn, which is sent while that turn runs (BG-08). */
+export function isAboutRunning(text: string): boolean {
+  return text.trim() === '/background';
+}
+
+export const RUNS_PROGRAMS: readonly string[] = ['run_command', 'run_tests'];
 
 /** The error codes of calls whose program ran and was stopped at a limit. */
 const STOPPED: readonly ErrorCode[] = ['timed_out', 'stopped'];

@@ -26,7 +26,7 @@ export function statusText({ state, status, problem }: Condition, view: View): S
     status?.completion && `Completion at the cursor: ${status.completion.why_not ?? status.completion.model}`,
     status?.mode && `Mode: ${status.mode}`,
     status?.edits === 'allow' && 'Edits: allowed without a question, in this session',
-    status && `Policy: ${status.policy_problem ? 'an earlier version is in force' : 'as on disk'}`,
+    status && `Policy: ${status.policy_layers.join(', ').replaceAll('`', '')}`,
     status?.policy_problem && `Policy on disk is not in force: ${status.policy_problem.why}`,
     status?.audit_problem && `Audit log: ${status.audit_problem}`,
     status && `Sandbox: ${status.sandbox}`,

@@ -2,7 +2,7 @@
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { takesAttachments, type Draft } from '../chat/attached';
 import type { FromWebview, ServerView } from '../chat/messages';
-import type { Standing, View } from '../chat/view';
+import { isAboutRunning, type Standing, type View } from '../chat/view';
 import type { ChatProposal } from '../contract';
 import { sentence } from '../problem';
 import { visible } from '../text';
@@ -43,7 +43,7 @@ export function Composer({ busy, input, draft, type, proposed, history, view, se
   // Read the element's own value, because `draft` lacks what was typed since the last frame.
   const submit = (): void => {
     const text = input.current!.value;
-    if (busy || !text.trim()) return;
+    if (!text.trim() || (busy && !isAboutRunning(text))) return;
     const along = takesAttachments(text) ? attachments : [];
     send({ type: 'ask', text, attachments: along });
     type({ text: '', attachments: along === attachments ? [] : attachments });
@@ -133,7 +133,7 @@ export function Composer({ busy, input, draft, type, proposed, history, view, se
           id="input" ref={input} rows={1} value={typed} aria-label={say('Message to Remit')} aria-describedby="hint"
           aria-autocomplete="list" aria-controls={open.length > 0 ? 'proposals' : undefined}
           aria-activedescendant={open.length > 0 && chosen !== null ? `proposal-${chosen}` : undefined}
-          placeholder={say('Ask, or / for commands')} onInput={(event) => change(event.currentTarget.value)}
+          placeholder={say('Ask, or type /')} onInput={(event) => change(event.currentTarget.value)}
           onKeyDown={onKeyDown} onPaste={drop.onPaste}
         />
         {busy ? (
@@ -158,9 +158,9 @@ interface HintProps extends Pick<Props, 'busy' | 'draft' | 'view' | 'server' | '
 /** The line below the input: the model, the mode, how full the model's window is, and what the keys do. */
 function Hint({ busy, draft, proposing, view, server, send }: HintProps) {
   const model = view.model ?? server.model;
-  const held = busy && draft.text.trim() !== '';
+  const held = busy && draft.text.trim() !== '' && !isAboutRunning(draft.text);
   const left = draft.attachments.length > 0 && draft.text.trim() !== '' && !takesAttachments(draft.text);
-  const keys = held ? say('Still working, Esc stops') : busy ? say('Esc stops') : proposing ? say('Tab completes') : say('Enter sends');
+  const keys = held ? say('Still working, Esc stops') : busy && !draft.text.trim() ? say('Esc stops') : proposing ? say('Tab completes') : say('Enter sends');
   return (
     <div class="hint">
       {model !== null && (

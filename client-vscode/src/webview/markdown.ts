@@ -9,7 +9,9 @@ const renderer = new MarkdownIt({
   html: false,
   linkify: false,
   highlight: (code, language) => highlight(code, language) ?? withPlaces(code),
-}).disable('image');
+});
+
+const { escapeHtml } = renderer.utils;
 
 // Allow only addresses that VS Code opens in a browser after asking; `command:`, `vscode:` and `file:` would act in VS Code.
 renderer.validateLink = (url) => /^https?:\/\//i.test(url.trim());
@@ -19,13 +21,29 @@ renderer.renderer.rules['link_open'] = (tokens, index, options, _env, self) => {
   return self.renderToken(tokens, index, options);
 };
 
+// An image is a link to it: nothing is loaded before the person opens it.
+renderer.renderer.rules['image'] = (tokens, index) => {
+  const address = String(tokens[index]!.attrGet('src') ?? '');
+  const [href, name] = [escapeHtml(address), escapeHtml(tokens[index]!.content || address)];
+  return insideLink(tokens, index) ? name : `<a href="${href}" title="${href}">${name}</a>`;
+};
+
+// A list of tasks has a box at each.
+const BOXES: { readonly [mark: string]: string } = { '[ ] ': '☐ ', '[x] ': '☑ ', '[X] ': '☑ ' };
+renderer.core.ruler.push('boxes', ({ tokens }) => {
+  tokens.forEach((token, index) => {
+    const first = token.children?.[0];
+    const box = first?.type === 'text' && tokens[index - 2]?.type === 'list_item_open' ? BOXES[first.content.slice(0, 4)] : undefined;
+    if (first && box) first.content = `${box}${first.content.slice(4)}`;
+  });
+});
+
 // A code block has a button that copies the block as it is drawn.
 const fence = renderer.renderer.rules['fence']!;
 renderer.renderer.rules['fence'] = (tokens, index, options, env, self) =>
-  `<div class="code"><button type="button" class="link copy">${renderer.utils.escapeHtml(say('Copy'))}</button>${fence(tokens, index, options, env, self)}</div>`;
+  `<div class="code"><button type="button" class="link copy">${escapeHtml(say('Copy'))}</button>${fence(tokens, index, options, env, self)}</div>`;
 
 // A place in a file is a button, with the place to open in `data-place`.
-const { escapeHtml } = renderer.utils;
 const withPlaces = (text: string): string => splitPlaces(text).map(({ text: part, place }) => (place
   ? `<button type="button" class="link place" data-place="${escapeHtml(JSON.stringify(place))}">${escapeHtml(part)}</button>`
   : escapeHtml(part))).join('');

@@ -1,4 +1,5 @@
 // A conversation as a list of rows; only the visible ones are drawn (EDI-05). Pure.
+import { isToldOf, repeatedOf, type Repeated } from '../chat/repeats';
 import { isOpen, pending, type ApprovalItem, type Item, type Turn, type View } from '../chat/view';
 
 export interface AskedRow {
@@ -24,6 +25,10 @@ export interface ItemRow {
   /** The place of this row's open question among all open questions, counted from 1; 0 if it has none. `waiting` is their number. */
   readonly place: number;
   readonly waiting: number;
+  /** Whether the turn tells elsewhere why this call was not done. */
+  readonly told: boolean;
+  /** How much of what the call's command printed the turn's answers repeat. */
+  readonly repeated: Repeated;
 }
 
 export interface EndingRow {
@@ -73,6 +78,8 @@ function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonl
     rows.push({
       kind: 'item', key: `${turn.turn_id} ${item.kind} ${item.id}`, turnId: turn.turn_id, item, approval, over, own, current: last && over,
       place: open ? questions.indexOf(open.id) + 1 : 0, waiting: open ? questions.length : 0,
+      told: over && item.kind === 'tool' && isToldOf(item, turn),
+      repeated: over && item.kind === 'tool' ? repeatedOf(item, turn.items) : 'nothing',
     });
   }
   return [...rows, { kind: 'ending', key: `${turn.turn_id} ending`, turn, last: last && idle }];

@@ -1,6 +1,7 @@
 // What a screen reader announces: while a turn runs what has just begun, and at its end the answer, each once.
 // The conversation itself is not a live region, because that would read every token.
-import { pending, ranProgram, reasonLeft, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
+import { pending, ranProgram, wentWell, type Item, type ToolItem, type Turn, type View } from '../chat/view';
+import { reasonLeft } from '../chat/repeats';
 
 const MOST_SPOKEN = 500;
 /** A line that begins or ends a block of code, which is no word. */

@@ -1,8 +1,10 @@
 // The rows of a conversation: the person's message, each step's intent, each tool call as one line, the answer, and how the turn ended.
+import { Fragment } from 'preact';
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
 import type { FilePlace, FromWebview } from '../chat/messages';
-import { count, folderName, isOpen, reasonLeft, type IntentItem, type NoteItem, type Turn } from '../chat/view';
+import { reasonLeft } from '../chat/repeats';
+import { count, folderName, isOpen, type IntentItem, type NoteItem, type Turn } from '../chat/view';
 import type { FileOutcome } from '../contract';
 import { clock, duration, visible, visibleLine } from '../text';
 import { say } from '../words';
@@ -103,7 +105,7 @@ function Note({ item }: { readonly item: NoteItem }) {
   return (
     <div class={`note ${item.level}`} role="note" data-testid={`note-${item.level}`}>
       <span class={`codicon codicon-${item.level}`} aria-hidden="true" />
-      <div>{visible(item.text)}</div>
+      <div><Words text={item.text} /></div>
     </div>
   );
 }
@@ -127,9 +129,8 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
   const calls = turn.items.filter((item) => item.kind === 'tool').length;
   const tokens = turn.usage ? turn.usage.prompt_tokens + turn.usage.completion_tokens : 0;
   const took = turn.started && turn.ended ? Date.parse(turn.ended) - Date.parse(turn.started) : null;
+  const why = reasonLeft(turn);
   const facts = [
-    say(word),
-    reasonLeft(turn),
     calls > 0 && count(calls, 'call'),
     tokens > 0 && count(tokens, 'token'),
     turn.usage && price(turn.usage.price_usd),
@@ -138,7 +139,10 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
   return <>
     {turn.changes.length > 0 && <Changes turn={turn} last={last} send={send} />}
     <div class={`ending ${turn.status}`} data-testid="ending">
-      <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span><Words text={facts.join(' · ')} /></span>
+      <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span>
+        <Words text={[say(word), why].filter(Boolean).join(' · ')} />
+        {facts.map((fact, index) => <Fragment key={index}> · <span class="fact">{fact}</span></Fragment>)}
+      </span>
       {turn.started !== null && (
         <button
           type="button" class="icon fork" title={say('Fork: continues from here in a copy of the session; files do not change')}

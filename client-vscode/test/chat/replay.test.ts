@@ -13,7 +13,7 @@ const START: SessionRecord = {
 };
 const RESULT = {
   ...AT, type: 'tool_result', id: 'c1', name: 'read_file', success: true, output: 'x = 1', summary: 'read a.py', intent: 'READ_FILE',
-  decision: 'allowed', rules: ['read-workspace'], error: null, changed_files: [], exit_code: null, duration_ms: 3,
+  decision: 'allowed', answer: null, rules: ['read-workspace'], error: null, changed_files: [], exit_code: null, duration_ms: 3,
 } as const;
 const TURN: readonly SessionRecord[] = [
   { ...AT, type: 'turn_start', provider: 'mlx', model: 'm' },
@@ -25,7 +25,7 @@ const TURN: readonly SessionRecord[] = [
   { ...RESULT, output: 'x = ' },
   RESULT,
   { ...AT, type: 'assistant', step: 2, content: 'One variable.', provider: 'mlx', model: 'm', tokens: TOKENS, duration_ms: 5 },
-  { ...AT, type: 'turn_end', status: 'completed', final_output: 'One variable.', reason: null, error: null, usage: USAGE, duration_ms: 9 },
+  { ...AT, type: 'turn_end', status: 'completed', final_output: 'One variable.', reason: null, error: null, changes: [], taken_back_by: null, usage: USAGE, duration_ms: 9 },
 ];
 
 test('a turn has its words, its intent, its call with the last result, and its answer', () => {
@@ -62,6 +62,28 @@ test.each([
 ] as const)('an answer is told as it was while it ran: %s, %s, %s', (decision, by, scope, text) => {
   const answer: SessionRecord = { ...AT, type: 'approval', approval_id: 'a', title: 'change a.py', decision, by, scope, waited_ms: 1 };
   expect(turnsOf([START, ...TURN.slice(0, 2), answer], [])[0]?.items).toMatchObject([{ kind: 'note', text }]);
+});
+
+test('a turn ends with the files that it changed and with what takes them back', () => {
+  const changes = [{ path: 'a.py', how: 'changed', moved_from: null, added: 1, removed: 1 }] as const;
+  const end: SessionRecord = { ...AT, type: 'turn_end', status: 'completed', final_output: '', reason: null, error: null, changes, taken_back_by: 'undo', usage: USAGE, duration_ms: 9 };
+  expect(turnsOf([START, ...TURN.slice(0, -1), end], [])[0]).toMatchObject({ changes, taken_back_by: 'undo' });
+});
+
+test('an answer is told by its call, once that has ended', () => {
+  const answer: SessionRecord = { ...AT, type: 'approval', approval_id: 'a', title: 'change a.py', decision: 'deny', by: 'person', scope: 'once', waited_ms: 1 };
+  const said = { approval_id: 'a', decision: 'deny', by: 'person', scope: 'once' } as const;
+  const refused: SessionRecord = { ...RESULT, success: false, summary: 'not done: you said no', error: 'approval_denied', answer: said, output: 'error approval_denied: not done\nfix: ask what to do' };
+  const [turn] = turnsOf([START, ...TURN.slice(0, 5), answer, refused], []);
+  expect(turn?.items).toMatchObject([{ kind: 'tool', result: { answer: said, error: { code: 'approval_denied', what: 'not done', why: 'you said no', fix: 'ask what to do' } } }]);
+});
+
+test('a command has what it printed, and a typed one is the prompt', () => {
+  const call: SessionRecord = { ...AT, type: 'tool_call', id: 'c1', name: 'run_command', arguments: { command: 'seq 1 2' }, caller: 'person' };
+  const ran: SessionRecord = { ...RESULT, name: 'run_command', exit_code: 0, output: 'exit code 0\nstdout:\n1\n2\nstderr:\n3' };
+  const told: SessionRecord = { ...AT, type: 'user', content: 'I ran it', sent: null, origin: 'remit' };
+  const [turn] = turnsOf([START, TURN[0]!, call, ran, told], []);
+  expect(turn).toMatchObject({ prompt: '!seq 1 2', items: [{ printed: '1\n2\n3' }] });
 });
 
 test('every prefix of a session can be drawn, and takes the place of what is there', () => {

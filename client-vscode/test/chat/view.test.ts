@@ -132,12 +132,12 @@ describe('whether a call went well', () => {
 });
 
 describe('approvals', () => {
-  test('an answer given before is told, for nobody was asked', () => {
+  test('an answer given before is told by the call alone', () => {
     const before = after([
       event(1, started), event(2, call),
       event(3, { kind: 'approval_resolved', approval_id: 'c1', decision: 'allow', scope: 'always', by: 'standing_answer', reason: null }),
     ]);
-    expect(items(before).at(-1)).toMatchObject({ kind: 'note', text: 'not asked: you allowed this before, in your permissions.yaml' });
+    expect(items(before).map(({ kind }) => kind)).toEqual(['tool']);
     expect(pending(before)).toEqual([]);
   });
 

@@ -3,6 +3,7 @@ import { renderToString } from 'preact-render-to-string';
 import { describe, expect, test } from 'vitest';
 import { EMPTY, reduce } from '../../src/chat/reduce';
 import type { Folder, View } from '../../src/chat/view';
+import type { CallAnswer } from '../../src/contract';
 import { markdown } from '../../src/webview/markdown';
 import { Meter } from '../../src/webview/meter';
 import { rowsOf } from '../../src/webview/rows';
@@ -44,6 +45,17 @@ describe('markdown of a hostile model', () => {
 
   test('a link to the web says where it leads', () => {
     expect(markdown('[docs](https://example.org/a)')).toContain('title="https://example.org/a"');
+  });
+
+  test('an image is a link to it, and only its name inside a link', () => {
+    expect(markdown('![a "sum"](https://a.example/p.png)')).toContain('<a href="https://a.example/p.png" title="https://a.example/p.png">a &quot;sum&quot;</a>');
+    expect(markdown('[![built](https://a.example/p.png)](https://a.example)').split('<a ')).toHaveLength(2);
+    expect(markdown('![x](command:workbench.action.quit)')).not.toContain('<a');
+  });
+
+  test('a task has a box', () => {
+    const html = markdown('- [ ] one\n- [x] two\n\n[ ] three');
+    for (const part of ['☐ one', '☑ two', '[ ] three']) expect(html).toContain(part);
   });
 
   test('code is highlighted, and escaped where its language is unknown', () => {
@@ -199,6 +211,34 @@ describe('a tool call', () => {
     expect(drawn(started, ran, printed('one'), exited(0))).toContain('exit code 0 · 1.2 s');
   });
 
+  test.each<[string, number, string, boolean, boolean]>([
+    ['whole', 9, '```\nline 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\nline 8\n```', false, false],
+    ['in part', 20, '```\nline 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\nline 7\n```\n\n(The rest is left out.)', false, true],
+    ['hardly', 20, 'It says `line 0`.', true, true],
+  ])('whose output the answer repeats %s shows the rest of it only', (_, lines, answer, last, button) => {
+    const all = Array.from({ length: lines }, (_each, number) => `line ${number}`).join('\n');
+    const html = drawn(started, ran, printed(all), exited(0), { kind: 'token_delta', text: answer }, completed());
+    expect(html.includes('data-testid="printed"')).toBe(last);
+    expect(html.includes(`Show all ${lines} lines`)).toBe(button);
+  });
+
+  test('that the person typed shows what it printed, and not once more what the model was told', () => {
+    const own = reduce(EMPTY, asked('!sh work.sh'));
+    const all = events(started, ran, printed('one'), exited(0, { output: 'exit code 0\nstdout:\none' }), completed());
+    const html = rowsDrawn(all.reduce((each, event) => reduce(each, { type: 'event', event }), own));
+    expect(html).toContain('data-testid="printed"');
+    expect(html).not.toContain('<details class="tool ok" open');
+  });
+
+  test.each<[string, CallAnswer['by'], CallAnswer['scope'], string]>([
+    ['the person', 'person', 'once', 'Allowed once by you'],
+    ['an answer given before', 'standing_answer', 'always', 'Always allowed by an answer you gave before'],
+  ])('that %s allowed says so, in its line and in its details', (_, by, scope, words) => {
+    const answer = { approval_id: 'c1', decision: 'allow', by, scope } as const;
+    const html = drawn(started, call, toolResult({ decision: 'review_required', answer }));
+    expect(html.split(words)).toHaveLength(3);
+  });
+
   test('whose program says that something went wrong is not marked as done', () => {
     const html = drawn(started, ran, printed('no such file'), exited(3));
     expect(html).toContain('aria-label="failed"');
@@ -238,6 +278,42 @@ describe('a tool call', () => {
     ['done', [call, toolResult()]],
     ['not finished', [call, ended]],
   ])('%s', (label, sent) => { expect(drawn(started, ...sent)).toContain(`aria-label="${label}"`); });
+});
+
+describe('why something was not done', () => {
+  const error = { code: 'no_match', message: '', retryable: true, what: 'cannot edit `a.py`', why: '`x` does not occur in it', fix: 'f' } as const;
+  const refused = toolResult({ ok: false, error, summary: 'cannot edit `a.py`: `x` does not occur in it' });
+  const reason = 'cannot edit `a.py`: `x` does not occur in it';
+  const times = (html: string): number => html.replace(/<[^>]*>/g, '').toLowerCase().split('does not occur in it').length - 1;
+  const says = (text: string): Sent => ({ kind: 'token_delta', text });
+
+  test.each<[string, readonly Sent[]]>([
+    ['its call, in a turn that did something else', [call, refused, says('Half of it.'), completed()]],
+    ['the end of the turn', [call, refused, says('I stopped.'), completed({ status: 'declined', reason })]],
+    ['the answer', [call, refused, says('I stopped: cannot edit `a.py`: `x` does not occur in it.'), completed({ status: 'declined', reason })]],
+    ['the error of the turn', [call, refused, { kind: 'error', error }, completed({ status: 'failed', error, reason })]],
+    ['the end of a turn without a call', [says('No.'), completed({ status: 'declined', reason })]],
+  ])('is said once, by %s', (_, sent) => { expect(times(drawn(started, ...sent))).toBe(1); });
+
+  test.each([['It failed.', true], ['The command ended with exit code 2.', false]])('AGT-15 the end says how the last program failed unless the answer does: %s', (text, said) => {
+    const ran = toolResult({ tool: 'run_command', exit_code: 2, summary: 'exit code 2' });
+    const html = drawn(started, call, ran, says(text), completed({ reason: 'the last command failed: exit code 2' }));
+    expect(html.includes('the last command failed: exit code 2')).toBe(said);
+  });
+});
+
+test('a refused call of the person says what helps, and not what the model was told of it', () => {
+  const error = { code: 'stale', message: '', retryable: false, what: 'nothing was undone', why: 'a.py was changed since', fix: 'change it by hand' } as const;
+  const output = 'error stale: nothing was undone: a.py was changed since';
+  const own = (prompt: string): string => rowsDrawn(events(started, call, toolResult({ ok: false, error, summary: 'x', output }), completed({ status: 'failed' }))
+    .reduce((each, event) => reduce(each, { type: 'event', event }), reduce(EMPTY, asked(prompt))));
+  expect(own('/undo')).toContain('Change it by hand');
+  expect(own('/undo')).not.toContain(output);
+  expect(own('undo it')).toContain(output);
+});
+
+test('code in a warning is drawn as code', () => {
+  expect(drawn(started, { kind: 'warning', message: 'the environment sets `X_<b>`' })).toContain('<code>X_&lt;b></code>');
 });
 
 describe('an error', () => {

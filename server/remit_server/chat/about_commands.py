@@ -23,6 +23,7 @@ from remit_server.contract import (
     FileAttachment,
     PrefixSent,
     SessionRecord,
+    StatusResult,
 )
 from remit_server.errors import RemitError
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
@@ -129,7 +130,7 @@ async def status(chat: Chat, words: str) -> Reply:
         "sent to": now.sent_to or "nowhere: it stays on this machine",
         "edits": SAID[now.edits],
         "workflow": (now.state_means or f"{now.mode} mode, {now.state}").removeprefix("workflow: "),
-        "policy": now.policy + (f", not in force: {now.policy_problem.why}" if now.policy_problem else ""),
+        "policy": _policy_in_force(now),
         "audit": now.audit_problem or "fine",
         "sandbox": now.sandbox,
     }
@@ -229,14 +230,19 @@ async def policy(chat: Chat, words: str) -> Reply:
     """Shows which policy is in force, and where its files are."""
     del words
     now, settings = chat.runtime.status(), chat.settings
-    broken = f"; the one on disk cannot be used: {now.policy_problem.why}" if now.policy_problem else ""
     lines = [
-        f"- in force: {now.policy}{broken}",
+        f"- in force: {_policy_in_force(now)}",
         f"- yours: `{settings.person_policy}`{_missing(settings.person_policy)}",
         f"- the project's, which may only tighten: `{settings.project_policy}`{_missing(settings.project_policy)}",
         "- `remit policy show` lists every rule, `remit policy explain` says what they would decide",
     ]
     return Reply("\n".join(lines))
+
+
+def _policy_in_force(now: StatusResult) -> str:
+    """Returns what the policy in force is made of, what of it on disk is not in force, and its version."""
+    broken = f"; what is on disk is not in force: {now.policy_problem.why}" if now.policy_problem else ""
+    return f"{', '.join(now.policy_layers)}{broken}; version {now.policy}"
 
 
 def _missing(path: Path) -> str:

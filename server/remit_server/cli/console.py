@@ -294,7 +294,7 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
     code = None if event.error is None else event.error.code
     named = deciding(event.reasons) if code in BY_RULE else ()
     unruled = STANDING_ANSWER in event.data
-    by = "your standing answer" if unruled else ", ".join(event.rules) or event.decision
+    by = "your standing answer" if unruled else ", ".join(event.rules) or _settled(event)
     decided = f"{duration(event.duration_ms)} · {by}"
     mark = style_text("·", "dim") if code is ErrorCode.DRY_RUN else _tick(event.went_well)
     yield f"  {mark} {visible_again(event.summary)} {style_text(decided, 'dim')}"
@@ -307,6 +307,13 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
         for reason in () if unruled else named:
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"
+
+
+def _settled(event: ToolResultEvent) -> str:
+    """Returns how it was decided whether a call of no rule runs."""
+    if (answer := event.answer) is None:
+        return event.decision.replace("_", " ")
+    return answer_words(answer.decision, answer.scope, answer.by)
 
 
 def _would(data: Mapping[str, Any]) -> Iterable[str]:

@@ -122,6 +122,8 @@ from remit_server.contract.statistics import (
 )
 from remit_server.contract.values import (
     PROTOCOL,
+    AnsweredBy,
+    CallAnswer,
     EditsAsked,
     ErrorCode,
     ErrorPayload,

@@ -8,7 +8,17 @@ from pydantic import Field, JsonValue, SkipValidation
 
 from remit_governance.values import Effect, Intent
 from remit_server.contract.results import RunResult
-from remit_server.contract.values import ErrorCode, ErrorPayload, FileDiff, ReasonPayload, Scope, TokenUsage, Wire
+from remit_server.contract.values import (
+    AnsweredBy,
+    CallAnswer,
+    ErrorCode,
+    ErrorPayload,
+    FileDiff,
+    ReasonPayload,
+    Scope,
+    TokenUsage,
+    Wire,
+)
 
 
 class Event(Wire):
@@ -88,7 +98,8 @@ STOPPED = frozenset({ErrorCode.TIMED_OUT, ErrorCode.STOPPED})
 
 
 class ToolResultEvent(Event):
-    """How a call ended. `decision` says who decided: a rule, the gate, the person. `output` is what the model sees.
+    """How a call ended. `decision` is policy's, or says that the gate or another check refused the call. If the call
+    needed approval, `answer` says how that was settled; null if nothing settled it. `output` is what the model sees.
 
     `data` is the same for programs, by tool (docs/editors/protocol.md); empty if it would be longer than 256 KiB.
     """
@@ -102,6 +113,7 @@ class ToolResultEvent(Event):
     data: SkipValidation[dict[str, JsonValue]] = Field(default={})
     error: ErrorPayload | None = None
     decision: str
+    answer: CallAnswer | None = None
     rules: tuple[str, ...] = ()
     reasons: tuple[ReasonPayload, ...] = ()
     changed_files: tuple[str, ...] = ()
@@ -203,17 +215,7 @@ class ApprovalResolved(Event):
     approval_id: str
     decision: Literal["allow", "deny"]
     scope: Scope = Scope.ONCE
-    by: Literal[
-        "person",
-        "beforehand",
-        "standing_answer",
-        "review",
-        "deadline",
-        "disconnected",
-        "unavailable",
-        "cancelled",
-        "withdrawn",
-    ]
+    by: AnsweredBy
     reason: str | None = None
 
 

@@ -38,6 +38,7 @@ class FileOutcome(Wire):
 
 
 RunStatus = Literal["completed", "declined", "failed", "cancelled", "denied", "timed_out"]
+TakenBackBy = Literal["undo", "redo"]
 
 
 class RunResult(Wire):
@@ -57,7 +58,7 @@ class RunResult(Wire):
     usage: TokenUsage | None = None
     tool_trace: tuple[ToolTrace, ...] = ()
     changes: tuple[FileOutcome, ...] = ()
-    taken_back_by: Literal["undo", "redo"] | None = None
+    taken_back_by: TakenBackBy | None = None
     error: ErrorPayload | None = None
 
 
@@ -129,10 +130,10 @@ class StatusResult(Wire):
     `abilities` are what the model can be asked for; an editor offers nothing else. `completion` is null if completion
     at the cursor is off. `mode` and `state` are those of the session that was asked about, or else of the session used
     last; `state_means` says what may be written in this state and what leads on, and `edits` when that session asks
-    about edits. `policy` is the version in force; `policy_problem` says why it is not the version on disk, and
-    `audit_problem` what was last found wrong with the audit log. `folders` are the roots of all workspace folders that
-    the client has open; each has its own status. `processes` are the running background processes of the session, and
-    the last of those that have ended.
+    about edits. `policy` is the version in force, `policy_layers` says in words what it is made of; `policy_problem`
+    says why it is not the version on disk, and `audit_problem` what was last found wrong with the audit log. `folders`
+    are the roots of all workspace folders that the client has open; each has its own status. `processes` are the
+    running background processes of the session, and the last of those that have ended.
     """
 
     version: str
@@ -153,6 +154,7 @@ class StatusResult(Wire):
     running_turns: int = Field(ge=0)
     pending_approvals: int = Field(ge=0)
     policy: str
+    policy_layers: tuple[str, ...] = ()
     policy_problem: ErrorPayload | None = None
     audit_problem: str | None = None
     sandbox: str

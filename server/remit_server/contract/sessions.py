@@ -11,8 +11,8 @@ from pydantic import Field, JsonValue
 
 from remit_governance.values import Intent
 from remit_governance.workflow.states import Mode, State
-from remit_server.contract.results import RunStatus
-from remit_server.contract.values import ErrorPayload, Scope, TokenUsage, Wire
+from remit_server.contract.results import FileOutcome, RunStatus, TakenBackBy
+from remit_server.contract.values import CallAnswer, ErrorPayload, Scope, TokenUsage, Wire
 
 
 class Record(Wire):
@@ -126,6 +126,7 @@ class CallEnded(TurnRecord):
     summary: str = ""
     intent: Intent | None = None
     decision: str = ""
+    answer: CallAnswer | None = Field(default=None, exclude_if=lambda value: value is None)
     rules: tuple[str, ...] = ()
     error: str | None = None
     changed_files: tuple[str, ...] = ()
@@ -275,13 +276,15 @@ class Warned(TurnRecord):
 
 
 class TurnEnded(TurnRecord):
-    """How a turn ended, and how long it took."""
+    """How a turn ended, what it changed, and how long it took; see `RunResult`."""
 
     type: Literal["turn_end"] = "turn_end"
     status: RunStatus
     final_output: str | None = None
     reason: str | None = None
     error: ErrorPayload | None = None
+    changes: tuple[FileOutcome, ...] = Field(default=(), exclude_if=lambda value: not value)
+    taken_back_by: TakenBackBy | None = Field(default=None, exclude_if=lambda value: value is None)
     usage: TokenUsage = TokenUsage()
     duration_ms: float = Field(default=0, ge=0)
 

@@ -105,6 +105,29 @@ class Scope(StrEnum):
     EVERYWHERE = "everywhere"
 
 
+AnsweredBy = Literal[
+    "person",
+    "beforehand",
+    "standing_answer",
+    "review",
+    "deadline",
+    "disconnected",
+    "unavailable",
+    "cancelled",
+    "withdrawn",
+]
+
+
+class CallAnswer(Wire):
+    """How the approval that a call needed was settled; see `ApprovalResolved`. `approval_id` is the question's id, or
+    the call's if nobody was asked."""
+
+    approval_id: str
+    decision: Literal["allow", "deny"]
+    scope: Scope = Scope.ONCE
+    by: AnsweredBy
+
+
 class FileDiff(Wire):
     """A proposed change to one file, as a unified diff with hostile characters made visible.
 

@@ -44,6 +44,7 @@ from remit_server.runtime.live_settings import LiveSettings
 from remit_server.runtime.notice import Notice
 from remit_server.runtime.own_files.external_tools import ExternalTools
 from remit_server.runtime.policy.live_policy import LivePolicy
+from remit_server.runtime.policy.policies import name_layers
 from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns.open_sessions import OpenSessions
 from remit_server.runtime.turns.outcome import refuse_other_workspace, reused_id_error
@@ -206,6 +207,7 @@ class Runtime:
         chosen = model or (known.model if known else None)
         asked: ModelProvider | None = self._runner.agent.provider if chosen is None else self._models.opened.get(chosen)
         provider, position = self._runner.agent.provider, self._sessions.position_of(session_id)
+        policy = self.dispatcher.parts.rulebook.policy
         return StatusResult(
             version=__version__,
             protocol=PROTOCOL,
@@ -222,7 +224,8 @@ class Runtime:
             state=position.state,
             state_means=describe(position),
             edits=self._sessions.edits_of(self._sessions.known(session_id)),
-            policy=self.dispatcher.parts.rulebook.policy.version,
+            policy=policy.version,
+            policy_layers=name_layers(policy, self._settings),
             policy_problem=self._live.problem,
             audit_problem=next(reversed(self._audit_warnings()), None),
             sandbox=self.dispatcher.parts.sandbox.name,

@@ -141,6 +141,8 @@ class Recorder:
                 final_output=result.final_output,
                 reason=result.reason,
                 error=result.error,
+                changes=result.changes,
+                taken_back_by=result.taken_back_by,
                 usage=result.usage or TokenUsage(),
                 duration_ms=_ms(turn.began),
             )
@@ -374,6 +376,7 @@ def _call_ended(event: ToolResultEvent, intent: Intent | None) -> CallEnded:
         summary=event.summary,
         intent=intent,
         decision=event.decision,
+        answer=event.answer,
         rules=event.rules,
         error=event.error.code.value if event.error else None,
         changed_files=event.changed_files,

@@ -86,7 +86,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 2);
   assert.equal(await mode.innerText(), 'strict: idle', 'the refused switch changed nothing');
   await ask(chat, 'write the notes');
-  await chat.getByText('in this state of the workflow nothing is written').first().waitFor({ timeout: TURN_MS });
+  await chat.getByTestId('ending').filter({ hasText: 'in this state of the workflow nothing is written' }).waitFor({ timeout: TURN_MS });
   await ask(chat, 'sum up the cart');
   await chat.getByTestId('plan').filter({ hasText: 'a test in tests/test_cart.py' }).waitFor({ timeout: TURN_MS });
   await until('tests come next', TURN_MS, async () => await mode.innerText() === 'strict: test_writing');

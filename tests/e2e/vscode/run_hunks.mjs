@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { openHome, tell, TURN_MS } from './story.mjs';
-import { ask, quickOpen, soon, until } from './workbench.mjs';
+import { ask, clearToasts, endedTurns, quickOpen, soon, until } from './workbench.mjs';
 
 const home = openHome('hunks', '.remit');
 const { workspace, config } = home;
@@ -87,6 +87,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   await chat.getByRole('button', { name: 'Show all of it' }).click();
   await soon(async () => assert.ok(await once.isEnabled()));
   await soon(async () => assert.ok(await chat.getByRole('button', { name: 'Allow for session' }).isDisabled(), 'with hunks left out, it can only be allowed once'));
+  await clearToasts(page);
   await picture(chat, 'review', chat.locator('tbody.left-out'));
 
   await chat.getByRole('button', { name: 'Allow 2 of 3 once' }).click();
@@ -100,6 +101,7 @@ await tell(home, { model, env: { ...home.env, REMIT_RECORD: traffic } }, async (
   const said = fs.readFileSync(traffic, 'utf8');
   assert.ok(said.includes('the eighteenth is an id, no price'), 'the model was told why');
   await until('the lenses go', 30_000, async () => await lens('Remit').count() === 0);
+  await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 1);
   await picture(chat, 'taken');
 
   // At the cursor: the box below the line takes the answer once its change was visible.

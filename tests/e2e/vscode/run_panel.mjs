@@ -1,17 +1,16 @@
 // The chat panel in VS Code: attachments (EDI-06), places, forks (EDI-08), a long chat, a long answer, a reload (EDI-05),
 // and axe-core with a question open, in dark, light and high contrast, at 200 % and in a narrow panel (EDI-07).
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { framesOf, traced, watchFrames } from './frames.mjs';
-import { atTwice, need, openHome, tell, TURN_MS } from './story.mjs';
+import { atTwice, openHome, tell, TURN_MS } from './story.mjs';
 import { ask, endedTurns, palette, soon, until } from './workbench.mjs';
 
 const EVENTS = 5_000;
 const home = openHome('panel', 'src');
-const { workspace, state, env } = home;
+const { workspace, state, remit } = home;
 const lines = (n, line) => Array.from({ length: n }, (_, number) => line(number)).join('');
 fs.writeFileSync(path.join(workspace, 'src', 'cart.py'), lines(60, (n) => `price_${n} = ${n}\n`));
 fs.writeFileSync(path.join(workspace, '.env'), 'KEY=secret\n');
@@ -23,7 +22,6 @@ const model = home.script('panel.json', [
   { calls: [{ name: 'select_active_intent', arguments: { intent: 'CODE' } }, write('a.txt'), write('b.txt')] },
   { text: 'Neither was written.' },
 ]);
-const remit = (...words) => execFileSync(need('REMIT_SERVER'), words, { cwd: workspace, env: { ...process.env, ...env }, encoding: 'utf8' });
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const old = home.script('old.json', [{ calls: [{ name: 'select_active_intent', arguments: { intent: 'READ_FILE' } }, { name: 'read_file', arguments: { path: 'src/cart.py' } }] }, { text: 'Read it.' }]);

@@ -2,10 +2,11 @@
 // REMIT_CODE_SERVER, REMIT_VSIX, REMIT_SERVER and REMIT_CHROMIUM name the programs, REMIT_SHOTS a folder for screenshots and logs.
 // Screenshots are taken with REMIT_PICTURES=1 (`make pictures`), and of a story that fails.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { openBrowser, openChat, startCodeServer } from './workbench.mjs';
+import { cleanEnvironment, openBrowser, openChat, startCodeServer } from './workbench.mjs';
 
 export const TURN_MS = 120_000;
 export const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -26,7 +27,10 @@ export function openHome(name, ...folders) {
     fs.writeFileSync(path.join(home, file), JSON.stringify(steps));
     return `script:${path.join(home, file)}`;
   };
-  return { name, home, workspace, state, config, script, env: { REMIT_STATE_DIR: state, REMIT_CONFIG_DIR: config } };
+  const env = { REMIT_STATE_DIR: state, REMIT_CONFIG_DIR: config };
+  /** Runs `remit` in a terminal in the workspace; returns what it prints. */
+  const remit = (...words) => execFileSync(need('REMIT_SERVER'), words, { cwd: workspace, env: { ...cleanEnvironment(), ...env }, encoding: 'utf8' });
+  return { name, home, workspace, state, config, script, env, remit };
 }
 
 /**

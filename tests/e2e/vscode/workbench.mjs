@@ -107,6 +107,7 @@ export async function openChat(page, url, workspace) {
   const kind = workspace.endsWith('.code-workspace') ? 'workspace' : 'folder';
   await page.goto(`${url}/?${kind}=${encodeURIComponent(workspace)}`, { waitUntil: 'domcontentloaded' });
   await page.locator('.activitybar .action-label[aria-label^="Remit"]').click({ timeout: 60_000 });
+  await page.mouse.move(1_000, 600); // its tooltip would lie over the chat
   const chat = page.frameLocator('iframe.webview.ready[src*="extensionId=remit.remit-vscode"]').frameLocator('iframe#active-frame');
   await chat.locator('#input').waitFor({ timeout: 30_000 });
   return chat;
@@ -117,6 +118,16 @@ export async function ask(chat, text) {
   await chat.getByRole('button', { name: 'Send' }).waitFor({ timeout: 120_000 });
   await chat.locator('#input').fill(text);
   await chat.locator('#input').press('Enter');
+}
+
+/** Closes the notifications that lie over the window. */
+export async function clearToasts(page) {
+  const toasts = page.locator('.notifications-toasts .notification-toast');
+  while (await toasts.count() > 0) {
+    await toasts.first().hover();
+    await toasts.first().locator('.codicon-notifications-clear').click();
+  }
+  await page.mouse.move(1_000, 600);
 }
 
 /** How many turns of the chat have ended. The list says so itself, because it draws only the visible rows of a long chat. */
@@ -208,9 +219,9 @@ function nodeOf(folder) {
   return nodes.find((file) => fs.existsSync(file)) ?? process.execPath;
 }
 
-/** Keeps the variables of a surrounding VS Code out of the environment. */
-function cleanEnvironment() {
-  const leaks = (name) => name.startsWith('VSCODE_') || ['NODE_OPTIONS', 'PORT', 'PASSWORD'].includes(name);
+/** Keeps the variables of a surrounding VS Code, and those of the tests, out of the environment. */
+export function cleanEnvironment() {
+  const leaks = (name) => name.startsWith('VSCODE_') || name.startsWith('REMIT_') || ['NODE_OPTIONS', 'PORT', 'PASSWORD'].includes(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !leaks(name)));
 }
 

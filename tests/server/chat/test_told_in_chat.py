@@ -142,3 +142,21 @@ async def test_AGT_15_a_call_that_was_not_written_to_its_end_is_refused_and_coun
     assert not (bench.workspace / "b.py").exists()
     first = bench.of("usage")[0].usage
     assert first.completion_tokens == written or (written is None and 100 < first.completion_tokens < 1_000)
+
+
+@pytest.mark.parametrize("command", ["/status", "/policy"])
+async def test_POL_03_what_is_in_force_is_told_by_its_files_and_the_version_comes_last(
+    make_bench: Any, command: str
+) -> None:
+    rule = "version: 1\ncapabilities:\n  - { name: NAME, match: { syscall: fs.write, path_glob: [x] }, action: deny }\n"
+    bench: Bench = await make_bench(policy=rule.replace("NAME", "mine"))
+    (bench.workspace / ".remit").mkdir()
+    (bench.workspace / ".remit" / "policy.yaml").write_text(rule.replace("NAME", "ours"))
+    await bench.runtime.reload()
+    chat = Chat(bench.runtime, bench.settings, "here", lambda: "new")
+    now = bench.runtime.status()
+    assert [str(bench.settings.person_policy) in each for each in now.policy_layers] == [False, True, False, False]
+    assert ".remit/policy.yaml" in now.policy_layers[-1]
+    (line,) = [each for each in (await run_command(chat, command)).text.splitlines() if now.policy in each]
+    assert all(each in line for each in now.policy_layers)
+    assert line.endswith(now.policy)

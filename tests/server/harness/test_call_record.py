@@ -97,3 +97,20 @@ async def test_the_log_says_when_the_runtime_opened_and_closed(make_bench: Any) 
         assert (event.policy_version, event.metadata["version"]) == (version, __version__)
     assert first.metadata["server"] == last.metadata["server"]
     assert bench.audit()[0].event.kind is AuditKind.KERNEL_START
+
+
+async def test_APP_02_a_result_says_how_the_approval_of_its_call_was_settled(make_bench: Any) -> None:
+    """By whom, also if an earlier answer settled it; and by nobody where policy decided alone."""
+    writes = [call("write_file", path=f"b{n}.py", content="x\n") for n in range(3)]
+    steps = [{"calls": [intent("CODE"), each]} for each in (call("read_file", path="a.py"), *writes)]
+    bench = await make_bench(*(step for each in steps for step in (each, {"text": "ok"})))
+    answers = (Answering(), Answering("deny"), Answering("allow", "edits"), Answering("deny"))
+    for answer in answers:
+        await bench.ask("go", asker=answer)
+    settled = [each.answer for each in bench.of("tool_result") if each.tool != "select_active_intent"]
+    assert [each and (each.decision, each.by, each.scope.value) for each in settled] == [
+        None,
+        ("deny", "person", "once"),
+        ("allow", "person", "edits"),
+        ("allow", "standing_answer", "edits"),
+    ]

@@ -180,3 +180,13 @@ async def test_the_tools_that_an_intent_opens_are_told_within_what_the_run_allow
     bench: Bench = await make_bench({"calls": [intent("ANALYZE")]}, {"text": "x"})
     await bench.ask("go", policy={"allow_tools": ["read_file"]})
     assert bench.of("intent_selected")[0].allowed_tools == ("read_file",)
+
+
+async def test_TOOL_02_a_person_is_told_a_refused_edit_in_the_words_of_its_call(make_bench: Any) -> None:
+    """Names of arguments are the model's; the call, and the reason of the turn, say the same."""
+    edit = call("edit_file", path="a.py", old_text="nosuch", new_text="other")
+    bench = await make_bench({"calls": [intent("CODE"), edit]}, {"text": "No."})
+    ended = await bench.ask("go")
+    (result,) = bench.of("tool_result")
+    assert ("old_text" in result.output, "`nosuch`" in result.summary) == (True, True)
+    assert f"{result.error.what}: {result.error.why}" == result.summary == ended.reason

@@ -42,6 +42,13 @@ async def test_APP_17_what_is_not_typed_is_asked_about(make_bench: Any) -> None:
     assert [question.title for question in asker.asked] == ["run true", "run true"]
 
 
+async def test_APP_17_its_result_says_that_the_person_allowed_it(make_bench: Any) -> None:
+    bench = await make_bench()
+    await bench.ask(typed("true"), asker=Answering("deny"))
+    answer = bench.of("tool_result")[0].answer
+    assert (answer.decision, answer.by, bench.of("approval_required")) == ("allow", "person", [])
+
+
 DENIES = """
 version: 1
 capabilities:

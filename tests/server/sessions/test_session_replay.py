@@ -19,7 +19,16 @@ from programs_started import programs_started
 from rows import rows
 
 from remit_server.agent.context.conversation import Condensed, Conversation
-from remit_server.contract import AssistantSaid, CallEnded, ModelConfig, RunResult, Scope, TurnEnded
+from remit_server.contract import (
+    AssistantSaid,
+    CallAnswer,
+    CallEnded,
+    ModelConfig,
+    QuestionAnswered,
+    RunResult,
+    Scope,
+    TurnEnded,
+)
 from remit_server.models.ports import (
     AssistantMessage,
     Message,
@@ -198,6 +207,25 @@ async def test_SES_01_the_file_says_what_was_said_called_and_answered(make_bench
     assert [each.content for each in records if isinstance(each, AssistantSaid)] == ["", "it adds up"]
 
 
+async def test_SES_02_the_file_says_what_a_turn_changed_and_what_takes_it_back(make_bench: Any) -> None:
+    """A client that draws the session again shows what it showed before: the end of each turn, and who allowed what."""
+    bench: Bench = await make_bench(
+        {"calls": [intent("CODE"), call("write_file", path="b.py", content="x\n")]}, {"text": "done"}
+    )
+    turns = [await bench.ask("1"), await bench.ask(UNDO)]
+    (path,) = bench.settings.session_folder.glob("session-*.jsonl")
+    records = read_session(path).records
+    ends = [each for each in records if isinstance(each, TurnEnded)]
+    assert [(each.changes, each.taken_back_by) for each in ends] == [
+        (each.changes, each.taken_back_by) for each in turns
+    ]
+    assert [each.taken_back_by for each in ends] == ["undo", "redo"]
+    wrote = next(each for each in records if isinstance(each, CallEnded) and each.name == "write_file")
+    (asked,) = [each for each in records if isinstance(each, QuestionAnswered) and each.title]
+    assert wrote.answer == CallAnswer(approval_id=asked.approval_id, decision="allow", by="person")
+
+
+UNDO = {"type": "call", "tool": "undo_changes", "arguments": {}, "intent": "CODE"}
 SECRET = "ghp_" + "a1B2" * 9
 
 

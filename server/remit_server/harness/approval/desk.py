@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 from remit_governance.approvals import Accepted, ApprovalBook, ApprovalSubject, Pending, Refused
 from remit_governance.audit.record import AuditEvent, AuditKind
@@ -17,6 +16,7 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.permissions.permissions import remember
 from remit_governance.permissions.remembered import Offer, rule_text
 from remit_server.contract import (
+    AnsweredBy,
     ApprovalAnswer,
     ApprovalReceipt,
     ApprovalRequired,
@@ -34,8 +34,6 @@ from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.machine.wall_clock import timestamp
 from remit_server.tools.spec import FileChange
-
-AnsweredBy = Literal["person", "beforehand", "deadline", "disconnected", "unavailable", "cancelled", "withdrawn"]
 
 UNANSWERED = frozenset({ErrorCode.APPROVAL_DENIED, ErrorCode.APPROVAL_EXPIRED, ErrorCode.APPROVAL_UNAVAILABLE})
 """The error codes of a call that nobody approved."""

@@ -23,7 +23,9 @@ from remit_governance.secrets.redaction import Redactor, truncate
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.contract import (
+    AnsweredBy,
     ApprovalResolved,
+    CallAnswer,
     CommandWaits,
     ErrorCode,
     ErrorPayload,
@@ -68,11 +70,11 @@ GATE_CODES = {ErrorCode.INTENT_REQUIRED, ErrorCode.TOOL_NOT_ALLOWED_FOR_INTENT}
 class CallRecord:
     """What is known of one call so far, and where it is recorded. It decides nothing.
 
-    `tool` is the tool's name as it is shown, `waited` the seconds that the call waited for a person's answers.
-    `changed` are the relative paths of changed files, which the merge adds. `rebased` says which changes went into a
-    text that had changed meanwhile, `folders` which folders were made or removed, `parts` which changes a person
-    approved only in part. `review` is the call that reviews what this call collected, `collects` are the calls whose
-    edits this call reviews.
+    `tool` is the tool's name as it is shown, `shown` the arguments without secrets, `waited` the seconds that the call
+    waited for a person's answers, `answer` how the approval that it needed was settled. `changed` are the relative
+    paths of changed files, which the merge adds. `rebased` says which changes went into a text that had changed
+    meanwhile, `folders` which folders were made or removed, `parts` which changes a person approved only in part.
+    `review` is the call that reviews what this call collected, `collects` are the calls whose edits this call reviews.
     """
 
     call: ToolCall
@@ -83,10 +85,12 @@ class CallRecord:
     args_digest: str
     started: float
     tool: str
+    shown: dict[str, JsonValue]
     judgement: Judgement | None = None
     named: Worded = UNJUDGED
     approval_id: str | None = None
     capability_id: str | None = None
+    answer: CallAnswer | None = None
     changed: list[str] = field(default_factory=list[str])
     folders: list[FolderChange] = field(default_factory=list[FolderChange])
     rebased: list[str] = field(default_factory=list[str])
@@ -101,14 +105,15 @@ class CallRecord:
     def begin(cls, call: ToolCall, turn: Turn, audit: AuditLog, redactor: Redactor, policy_version: str) -> CallRecord:
         """Returns the record of a call that begins, and shows the call to the client; nothing has been decided yet."""
         tool = redactor.redact(visible(call.name, "show"))
-        record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool)
+        shown = redactor.redact_json(dict(call.arguments))
+        record = cls(call, turn, audit, redactor, policy_version, digest(call.arguments), time.monotonic(), tool, shown)
         turn.emit(
             ToolCallEvent(
                 **turn.stamp(),
                 tool_call_id=call.id,
                 tool=tool,
                 intent=turn.intent.active,
-                arguments=redactor.redact_json(dict(call.arguments)),
+                arguments=shown,
             )
         )
         return record
@@ -184,7 +189,7 @@ class CallRecord:
         if judged is None or judged.decision.verdict is not Verdict.REQUIRE_REVIEW:
             return
         word: Literal["allow", "deny"] = "allow" if judged.answer.word == "allow" else "deny"
-        by: Literal["review", "standing_answer"] = "standing_answer"
+        by: AnsweredBy = "standing_answer"
         scope, reason = FOR_THE_SESSION.get(judged.answer.source, Scope.ALWAYS), None
         if judged.answer.source == "workflow":
             by, scope, reason = "review", Scope.ONCE, judged.answer.reason
@@ -220,9 +225,14 @@ class CallRecord:
         self._append(self._event(AuditKind.APPROVAL_REQUIRED, {"digest": subject_digest}))
 
     def record_answer(
-        self, decision: str, by: str, scope: str, rule: str | None = None, left_out: str | None = None
+        self,
+        decision: Literal["allow", "deny"],
+        by: AnsweredBy,
+        scope: Scope,
+        rule: str | None = None,
+        left_out: str | None = None,
     ) -> None:
-        """Audits how the question ended and how long that took, and does not count the waiting as running time.
+        """Audits how the question ended and how long that took; the waiting does not count as running time.
 
         `rule` is the permission rule that the answer adds, `left_out` names the parts that were not taken.
         """
@@ -230,6 +240,9 @@ class CallRecord:
         metadata = {"decision": decision, "by": by, "scope": scope, **{k: v for k, v in more.items() if v}}
         took = time.monotonic() - self.asked_at if self.asked_at is not None else 0.0
         self.asked_at, self.waited = None, self.waited + took
+        if not self.start_recorded:  # later questions are about what the call has changed
+            asked = self.approval_id or self.call.id
+            self.answer = CallAnswer(approval_id=asked, decision=decision, scope=scope, by=by)
         self._append(replace(self._event(AuditKind.APPROVAL_RESOLVED, metadata), duration_ms=round(took * 1000, 3)))
 
     def record_merge(self, refused: Sequence[tuple[str, str]]) -> None:
@@ -290,7 +303,7 @@ class CallRecord:
         self._record_outcome(text, reason, failed=True)
         payload = self._payload(error)
         payload = payload.model_copy(update={"retryable": True}) if again else payload
-        told = told_to_person(self._redact(reason))
+        told = told_to_person(self._redact(reason), self.shown)
         self._show(told, text, error=payload, data=redact_data(error.data, self.redactor))
         self._note_end(payload)
         return CallResult(False, text, self.args_digest)
@@ -370,6 +383,7 @@ class CallRecord:
                 data=data or {},
                 error=error,
                 decision=self._decision_word(error.code if error else None),
+                answer=self.answer,
                 rules=self.named.rules,
                 reasons=self.named.reasons,
                 changed_files=tuple(self.changed),
@@ -417,12 +431,13 @@ class CallRecord:
         return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
     def _payload(self, error: ToolError) -> ErrorPayload:
-        """Returns a failure as clients show it, without secrets. If a person made the call, the fix is worded for a
-        person; what the model reads of the same call stays worded for a model."""
+        """Returns a failure as clients show it, without secrets, worded for a person: also its fix, if a person made
+        the call. What the model reads of the same call stays worded for a model."""
         payload = redact_error(error, self.redactor)
-        if self.turn.caller != "human":
-            return payload
-        return payload.model_copy(update={"fix": addressed_to_person(payload.fix)})
+        told = {name: told_to_person(getattr(payload, name), self.shown) for name in ("message", "what", "why")}
+        if self.turn.caller == "human":
+            told["fix"] = addressed_to_person(payload.fix)
+        return payload.model_copy(update=told)
 
     def _redact(self, text: str) -> str:
         return truncate(self.redactor.redact(text), MAX_ERROR, "middle")

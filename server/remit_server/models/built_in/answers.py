@@ -79,7 +79,6 @@ MODEL = (
 THANKS = "You are welcome."
 HELP = {"what": WHAT, "where": WHERE, "model": MODEL, "undo": UNDO, "thanks": THANKS}
 MOST_SHOWN = 6_000
-MOST_QUOTED = 60
 LEFT_OUT = "(The rest is left out: {characters} characters.)"
 LINES_LEFT_OUT = "(These are lines {first} to {last} of {all}.)"
 _LINE = re.compile(r"(\d+)[|:](.*)")
@@ -96,6 +95,7 @@ _BACKTICKS = re.compile("`+")
 _MARKUP = re.compile(r"__|[*`<\[]|(?:^|/)_")
 """What Markdown would take out of a file's name."""
 _ANNOUNCES = re.compile(r"[;,] [^;,]*:$")
+"""The announcement of lines that only a model reads."""
 _EXIT = re.compile(r"exit code (-?\d+)")
 
 
@@ -118,10 +118,10 @@ def answer(route: Routed, result: str) -> Ending:
     if result.startswith(f"error {ErrorCode.OUTCOME_UNKNOWN}:"):
         return Ending(UNKNOWN)
     if result.startswith("error "):
-        why = told_to_person(result.partition(": ")[2].partition("\n")[0]).removeprefix("not done: ")
+        why = told_to_person(result.partition(": ")[2].partition("\n")[0], route.arguments).removeprefix("not done: ")
         if result.startswith(f"error {ErrorCode.DRY_RUN}:"):
             return Ending(f"{why[:1].upper()}{why[1:]}.", done=True)
-        why = _in_words(why, route)
+        why = _ANNOUNCES.sub("", why)
         names_file = "path" in route.arguments
         why += f". {LIST}" if names_file and result.startswith(f"error {ErrorCode.NOT_FOUND}:") else ""
         why += f". {OUTSIDE_WORKFLOW}" if _BY_WORKFLOW.search(why) else ""
@@ -130,14 +130,6 @@ def answer(route: Routed, result: str) -> Ending:
         )
     text = _reviewed(result) if route.intent is Intent.CODE else None
     return Ending(text or _ANSWERS.get(route.tool, _as_told)(route, result), done=True)
-
-
-def _in_words(why: str, route: Routed) -> str:
-    """Returns why an edit was not made, without the names of arguments and without the announcement of lines that only
-    a model reads."""
-    old = str(route.arguments.get("old_text", ""))
-    quoted = f"`{old}`" if 0 < len(old) <= MOST_QUOTED and not set("`\n") & set(old) else "the old text"
-    return _ANNOUNCES.sub("", why).replace("old_text", quoted).replace("new_text", "the new text")
 
 
 def has_failed(result: str) -> bool:

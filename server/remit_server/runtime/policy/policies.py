@@ -31,13 +31,13 @@ from remit_governance.policy.language.load import (
 )
 from remit_governance.policy.matching.paths import FOLDS_CASE
 from remit_governance.policy.rules import Policy
-from remit_governance.work_items import WorkItems
+from remit_governance.work_items import WORK_ITEMS_FILE, WorkItems
 from remit_server.contract import ErrorCode
 from remit_server.errors import SetupError
 from remit_server.extensions.host import ExtensionHost
 from remit_server.runtime.own_files.folder_record import read_trust, workspace_identity
 from remit_server.runtime.policy.plugin_rules import RuleHosts, brings_rules, load_plugin_rules
-from remit_server.runtime.settings import Settings
+from remit_server.runtime.settings import PROJECT_POLICY, Settings
 from remit_server.workspace.paths.workspace_path import Workspace
 
 
@@ -219,6 +219,22 @@ def own_sources(settings: Settings, instead: Source | None = None, *, hooks: boo
     if is_given(settings.project_policy):
         return person, read_source(settings.project_policy, project=True)
     return (person,)
+
+
+def name_layers(policy: Policy, settings: Settings) -> tuple[str, ...]:
+    """Returns in words what a policy is made of: the built-in rules, then each file in the order in which it is
+    read."""
+    named = {
+        default_source().file: "the packaged default",
+        workflow_source().file: "the packaged workflow",
+        str(settings.person_policy): f"your `{settings.person_policy}`",
+        str(settings.person_programs): f"your `{settings.person_programs}`",
+        str(settings.project_policy): f"the project's `{PROJECT_POLICY}`, which only tightens",
+        str(settings.project_programs): f"the project's `{settings.project_programs.relative_to(settings.workspace)}`",
+    }
+    files = (named.get(file, f"the rule `{file}`") for file in policy.files)
+    items = () if policy.work_items is None else (f"the scopes of the project's `{WORK_ITEMS_FILE}`",)
+    return ("Remit's built-in rules", *files, *items)
 
 
 def compile_texts(settings: Settings, texts: Sequence[Source], beside: Policy) -> Policy:
