@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from bench_runtime import Bench
+from bench_runtime import Answering, Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,6 +157,13 @@ async def test_MOD_29_a_wish_that_no_rule_takes_is_done_beside_one_that_a_rule_t
         assert (bench.workspace / "src/tariff.py").read_text() == FILES["src/tariff.py"].replace("350", "400")
         assert result.final_output is not None
         assert "mend the bike" in result.final_output
+
+
+async def test_MOD_29_after_a_no_nothing_else_is_tried(tmp_path: Path) -> None:
+    asker = Answering("deny")
+    async with project(tmp_path) as bench:
+        result = await bench.ask("NIGHT_FEE bitte auf 400 anheben", asker=asker)
+        assert (result.status, len(asker.asked), changed(bench.workspace)) == ("denied", 1, {})
 
 
 async def test_MOD_29_a_yes_is_to_the_question_before_it_only(tmp_path: Path) -> None:

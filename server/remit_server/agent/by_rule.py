@@ -11,7 +11,7 @@ from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
 from remit_server.models.built_in.answers import MODEL, WHAT, WHERE, Ending
 from remit_server.models.built_in.routes import Routed
-from remit_server.models.built_in.steps import follow_rules
+from remit_server.models.built_in.steps import follow_surely
 from remit_server.models.built_in.turns import turn_of
 from remit_server.models.ports import (
     AssistantMessage,
@@ -59,7 +59,7 @@ def step_by_rule(
     another way to do the same.
     """
     turn = turn_of((UserMessage(asked), *since))
-    match follow_rules(turn, offered, None if nameable is None else nameable.files):
+    match follow_surely(turn, offered, None if nameable is None else nameable.files):
         case Routed(intent=intent, tool=tool, arguments=arguments):
             declared = ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value})
             return RuledStep(AssistantMessage("", (declared, ProposedCall(new_call_id(), tool, arguments))))

@@ -49,6 +49,7 @@ def result(done: Done) -> tuple[str, str]:
     [
         ("rename total to subtotal in cart.py", ["edit_file"], {"cart.py": CART.replace("total", "subtotal")}),
         ("set RATE to 2 in lib/tax.py", ["read_file", "edit_file"], {"lib/tax.py": "RATE = 2\n"}),
+        ("RATE in lib/tax.py has to go up a bit, 2", ["read_file", "edit_file"], {"lib/tax.py": "RATE = 2\n"}),
         ("delete cart.py", ["delete_file"], {"cart.py": None}),
         ("show cart.py", ["read_file"], {}),
         ("git status", ["git_status"], {}),

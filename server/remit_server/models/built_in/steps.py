@@ -42,9 +42,9 @@ from remit_server.models.built_in.language.words import IDENTIFIER, names_file
 from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail, ValueOf
 from remit_server.models.built_in.routing import MOST_CHARS, route
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.built_in.turns import MOST_LINES, Offered, TriedCall, Turn, is_offered, turn_of
+from remit_server.models.built_in.turns import LOOKS, MOST_LINES, Offered, TriedCall, Turn, is_offered, turn_of
 from remit_server.models.built_in.wishes import files_after, wishes_in
-from remit_server.models.built_in.without_rule import guess_wish, step_without_rule
+from remit_server.models.built_in.without_rule import Follow, guess_wish, step_without_rule
 from remit_server.models.ports import (
     ATTACHED,
     Message,
@@ -68,40 +68,50 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
     turn = turn_of(messages)
     files = _files_before(turn, known)
     turn = replace(turn, text=_with_attached(turn.text, files))
-    followed, made = _rules_so_far(turn, offered, files)
-    if not (followed is None or (isinstance(followed, Ending) and _may_be_guessed(followed, turn.tried[:made]))):
+    followed, left = _rules_so_far(turn, offered, files)
+    if left is None:
+        assert followed is not None
         return followed
-
-    def follow(wishes: Sequence[str], rest: Turn) -> Routed | Ending | None:
-        (wish, *more) = wishes
-        return _follow_each(wishes, rest, offered, files) if more else _follow(wish, rest, offered, files)
-
-    left = replace(turn, tried=turn.tried[made:])
     if followed is not None:
-        return guess_wish(left, offered, files, follow) or followed
-    came = step_without_rule(left, offered, files, follow)
-    if turn.call is None or turn.tried[0].call.name in _FILES_SHOWN or (isinstance(came, Ending) and came.done):
+        return guess_wish(left, offered, files, _follower(offered, files)) or followed
+    came = step_without_rule(left, offered, files, _follower(offered, files))
+    if turn.call is None or turn.tried[0].call.name in LOOKS or (isinstance(came, Ending) and came.done):
         return came
     # The files changed after the call was chosen, so that no rule takes the sentence now. Still tell what the call did.
     return answer(Routed(Intent.CODE, turn.call.name, turn.call.arguments), turn.result)
 
 
-def _rules_so_far(turn: Turn, offered: Offered, files: AbstractSet[str]) -> tuple[Routed | Ending | None, int]:
-    """Returns what the rules answered and after how many of the calls, or their next step after all calls."""
+def follow_surely(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending | None:
+    """Returns the step that a rule derives from the sentence, as `next_step` does, or that the file which it names
+    shows to be meant; None if there is none."""
+    files = _files_before(turn, known)
+    followed, left = _rules_so_far(turn, offered, files)
+    guessed = None if left is None else guess_wish(left, offered, files, _follower(offered, files), searches=False)
+    return followed if guessed is None or (isinstance(guessed, Ending) and guessed.asks) else guessed
+
+
+def _follower(offered: Offered, files: AbstractSet[str]) -> Follow:
+    def follow(wishes: Sequence[str], rest: Turn) -> Routed | Ending | None:
+        (wish, *more) = wishes
+        return _follow_each(wishes, rest, offered, files) if more else _follow(wish, rest, offered, files)
+
+    return follow
+
+
+def _rules_so_far(turn: Turn, offered: Offered, files: AbstractSet[str]) -> tuple[Routed | Ending | None, Turn | None]:
+    """Returns what the rules answered, or their next step after all calls; and, if something else may be meant because
+    no rule takes the sentence, one asks for a part or one found no place for a change, the turn that is left."""
     steps = ((_follow_rules(replace(turn, tried=turn.tried[:made]), offered, files), made) for made in count())
-    return next((came, made) for came, made in steps if not isinstance(came, Routed) or made == len(turn.tried))
-
-
-def _may_be_guessed(ended: Ending, tried: Sequence[TriedCall]) -> bool:
-    """Returns whether a rule only looked, and asks for a part or found no place for a change, so that something else
-    may be meant."""
-    looked = all(each.call.name in _FILES_SHOWN and not each.result.startswith("error ") for each in tried)
-    return looked and not ended.done and (ended.asks or ended.text.startswith(UNCHANGED))
-
-
-def follow_rules(turn: Turn, offered: Offered, known: AbstractSet[str] | None) -> Routed | Ending | None:
-    """Returns the step that a rule derives from the sentence, as `next_step` does, or None if no rule takes it."""
-    return _follow_rules(turn, offered, _files_before(turn, known))
+    came, made = next((came, made) for came, made in steps if not isinstance(came, Routed) or made == len(turn.tried))
+    looked = all(each.call.name in LOOKS and not each.result.startswith("error ") for each in turn.tried[:made])
+    match came:
+        case None:
+            open_ = True
+        case Ending(done=False, text=text, asks=asks):
+            open_ = looked and (asks or text.startswith(UNCHANGED))
+        case _:
+            open_ = False
+    return came, replace(turn, tried=turn.tried[made:], before=turn.tried[:made]) if open_ else None
 
 
 def _follow_rules(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
@@ -171,7 +181,6 @@ def _files_before(turn: Turn, known: AbstractSet[str] | None) -> AbstractSet[str
 
 
 _TESTS_TOO = re.compile(r",? (?:also|even|including|too) (?:in )?(?:the )?tests?$", re.IGNORECASE)
-_FILES_SHOWN = frozenset({"read_file", "search_files", "list_files"})
 
 
 def _named_alone(text: str, files: AbstractSet[str]) -> str | None:

@@ -11,6 +11,8 @@ from remit_server.models.built_in.answers import taken_in_part
 from remit_server.models.built_in.routes import Routed
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
+LOOKS = frozenset({"read_file", "search_files", "list_files"})
+"""The tools that show files, and so do no more than look for what a sentence means."""
 MOST_LINES = 5_000
 """The most lines that `read_file` shows at once."""
 Offered = Mapping[Intent, tuple[ToolSpec, ...]]
@@ -36,10 +38,12 @@ class TriedCall:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The last sentence of the person, and the calls that were made for it, with their results."""
+    """The last sentence of the person, the calls that were made for it, with their results, and those that a rule made
+    before it gave up."""
 
     text: str
     tried: tuple[TriedCall, ...] = ()
+    before: tuple[TriedCall, ...] = ()
 
     @property
     def call(self) -> ProposedCall | None:
@@ -58,12 +62,13 @@ class Turn:
 
     def result_of(self, call: Routed) -> str | None:
         """Returns the result of this call, or None if it was not made."""
-        return next((each.result for each in self.tried if each.is_of(call)), None)
+        return next((each.result for each in (*self.before, *self.tried) if each.is_of(call)), None)
 
     def calls_after(self, call: Routed, *, itself: bool) -> tuple[TriedCall, ...]:
         """Returns the calls that were made after this one, and `itself` before them."""
-        at = next((at for at, each in enumerate(self.tried) if each.is_of(call)), len(self.tried))
-        return self.tried[at if itself else at + 1 :]
+        every = (*self.before, *self.tried)
+        at = next((at for at, each in enumerate(every) if each.is_of(call)), len(every))
+        return every[at if itself else at + 1 :]
 
     @property
     def in_part(self) -> bool:

@@ -24,7 +24,7 @@ from remit_server.models.built_in.language.sentences import Sentence, read_sente
 from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import MOST_CHARS, may_be_wish, route
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.built_in.turns import DID_YOU_MEAN, MOST_LINES, Offered, TriedCall, Turn, is_offered
+from remit_server.models.built_in.turns import DID_YOU_MEAN, LOOKS, MOST_LINES, Offered, TriedCall, Turn, is_offered
 from remit_server.models.built_in.wishes import odd_one
 
 Follow = Callable[[Sequence[str], Turn], Routed | Ending | None]
@@ -45,9 +45,11 @@ def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], fol
     return _look(turn, offered, files) or declined
 
 
-def guess_wish(turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow) -> Routed | Ending | None:
+def guess_wish(
+    turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow, *, searches: bool = True
+) -> Routed | Ending | None:
     """Returns the next step of what a sentence may wish to be done, as a whole or beside a wish that a rule takes; None
-    if nothing shows what."""
+    if nothing shows what. Unless it `searches`, it looks only into the file that the sentence names."""
     if not may_be_wish(turn.text):
         return None
     if (odd := odd_one(turn.text, files)) is not None:
@@ -55,19 +57,23 @@ def guess_wish(turn: Turn, offered: Offered, files: AbstractSet[str], follow: Fo
         def follow_all(plain: Sequence[str], rest: Turn) -> Routed | Ending | None:
             return follow((*odd.before, *plain, *odd.after), rest)
 
-        came = _guess(replace(turn, text=odd.wish), offered, files, follow_all)
-        if isinstance(came, Routed) or (came is not None and came.done):
+        came = _guess(replace(turn, text=odd.wish), offered, files, follow_all, searches=searches)
+        if came is not None and not (isinstance(came, Ending) and came.asks):
             return came
-    return _guess(turn, offered, files, follow)
+    return _guess(turn, offered, files, follow, searches=searches)
 
 
-def _guess(turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow) -> Routed | Ending | None:
+def _guess(
+    turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow, *, searches: bool
+) -> Routed | Ending | None:
     """Returns the next step of what a sentence may wish to be done; None if nothing shows what."""
     wording = Wording(read_sentence(turn.text.strip(), files))
     if before := guesses_before(wording, files):
         return _take(before[0], turn.tried, follow)
     looks = not wording.literals and any(map(wording.has, ("shows", "searches", "lists")))
-    return None if looks or beyond(wording.said) is Beyond.QUESTION else _guess_edit(wording, turn, offered, follow)
+    if looks or beyond(wording.said) is Beyond.QUESTION or not (searches or len(wording.said.files) == 1):
+        return None
+    return _guess_edit(wording, turn, offered, follow)
 
 
 def _look(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
@@ -91,9 +97,10 @@ def _take(guess: Guess, tried: Sequence[TriedCall], follow: Follow) -> Routed | 
     if not guess.sure:
         return Ending.asking(DID_YOU_MEAN.format(plain=guess.plain))
     came = follow((guess.plain,), Turn(guess.plain, tuple(tried)))
-    if isinstance(came, Ending):
-        return Ending(READ_AS.format(plain=guess.plain, answer=came.text), done=True) if came.done else None
-    return came
+    if not isinstance(came, Ending):
+        return came
+    acted = any(each.call.name not in LOOKS for each in tried)
+    return replace(came, text=READ_AS.format(plain=guess.plain, answer=came.text)) if came.done or acted else None
 
 
 def _answer_with_lines(wording: Wording, turn: Turn, offered: Offered) -> Routed | Ending | None:
