@@ -352,6 +352,7 @@ class Agent:
                             calls.append(call)
                         case Finished():
                             finished = event
+                            shown.finish()  # its last words come before the count of its tokens
                             count_usage(event, turn, smallest_window(self.provider, self.generation))
                         case _:
                             assert_never(event)
