@@ -12,7 +12,7 @@ const SCRIPT = [
   { calls: [intent('READ_FILE'), call('read_file', { path: '.env' })] },
   { calls: [intent('READ_FILE'), WRITE] },
   { text: 'Neither was allowed.' },
-  { text: 'Thinking', hang: true },
+  { text: 'Thinking …', hang: true },
   { calls: [intent('CODE'), WRITE] },
 ];
 const BROKEN_POLICY = 'version: 1\ncapabilities:\n  - nam: x\n';
