@@ -477,6 +477,16 @@ def test_B6_a_turn_that_did_nothing_exits_with_1(remit: CommandLine, script: Cal
     assert (done.code, result["status"], result["reason"], result["error"]) == (FAILED, "declined", said, None)
 
 
+def test_MOD_29_a_question_is_answered_by_one_word(remit: CommandLine) -> None:
+    path = remit.workspace / "src/cart.py"
+    path.write_text("# FIXME: round\ntotal = 0\n")
+    done = remit("get rid of that FIXME in cart.py")
+    assert (done.code, path.read_text()[:7]) == (FAILED, "# FIXME")
+    assert 'answer: remit --continue "…"' in done.out
+    done = remit("--continue", "--approve", "session", "yes")
+    assert (done.code, path.read_text()) == (0, "total = 0\n")
+
+
 def test_CLI_01_a_mode_that_was_set_is_not_what_was_asked_for(remit: CommandLine, script: Callable[..., str]) -> None:
     model = script({"calls": [intent("CODE"), call("write_file", path="new.py", content="x")]}, {"text": "I wrote it."})
     done = remit("ask", "--mode", "strict", "--approve", "session", "write new.py", REMIT_MODEL=model)

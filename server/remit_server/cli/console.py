@@ -230,6 +230,10 @@ def _allowed(event: StateChanged) -> str:
     return f" · {'; '.join(words)}" if event.mode == Mode.STRICT else ""
 
 
+IN_CHAT = "/"
+"""What a person types before a command in a chat, where the next message is the answer."""
+
+
 def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit session ") -> Iterable[str]:
     """Yields how a turn ended as lines: the answer unless it was `said` already, why not all was done, what changed.
 
@@ -240,6 +244,8 @@ def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit 
     if result.reason and not _told_at_length(result):
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
+    if result.status == "declined" and command != IN_CHAT and "?" in (result.final_output or ""):
+        yield style_text('  answer: remit --continue "…"', "dim")
     yield from _changes(result, command)
     calls = counted(len(result.tool_trace), "call")
     yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")

@@ -249,7 +249,8 @@ def parse_words(words: list[str]) -> argparse.Namespace | None:
         parser.print_help()
         return None
     arguments = parser.parse_args(words)
-    if bare and _END_OF_OPTIONS not in words and looks_like_command(arguments.prompt):
+    goes_on = bare and bool(arguments.go_on or arguments.resume)  # an answer may be one word
+    if bare and not goes_on and _END_OF_OPTIONS not in words and looks_like_command(arguments.prompt):
         parser.error(unknown_command(arguments.prompt))
     return arguments
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from remit_governance.visible import visible_again
-from remit_server.cli.console import draw_ending, draw_event, wants_colour
+from remit_server.cli.console import IN_CHAT, draw_ending, draw_event, wants_colour
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
@@ -166,7 +166,7 @@ class Transcript:
                 self._finish()  # the asker draws the question; model and folder are shown at the top
             case RunCompleted(result=result):
                 self._finish()
-                for line in draw_ending(result, said=self.spoke, command="/"):
+                for line in draw_ending(result, said=self.spoke, command=IN_CHAT):
                     self.say(line)
                 self.intent, self.spoke = "", False
             case other:
