@@ -31,7 +31,7 @@ FILES: Mapping[str, str] = {
     "config/site.yaml": "dark: false\ntitle: Notes\n",
     "data/stock.json": '[\n  { "name": "Green tea", "stock": 12 },\n  { "name": "Black tea", "stock": 30 }\n]\n',
     "data/stations.csv": "id,name,height,active\nS01,Alm,1890,yes\nS02,Fosca,1432,no\n",
-    "notes/bread.md": "# Bread\n\n- 11 g salt\n- 500 g flour\n\nBake it brwon.\n",
+    "notes/bread.md": "# Bread\n\n## Dough\n\n- 11 g salt\n- 500 g flour\n\nBake it brwon.\n",
     "notes/todo.md": "# To do\n\n- [ ] book the dentist\n- [ ] mend the bike\n",
 }
 
@@ -77,6 +77,8 @@ DONE = [
     ('"- 10 g yeast" goes right below the salt in bread.md', "notes/bread.md", "- 11 g salt\n- 10 g yeast\n"),
     ("tack this onto the end of todo.md: - [ ] call Nora", "notes/todo.md", "- [ ] call Nora\n"),
     ("title in site.yaml must be Pages", "config/site.yaml", "title: Pages\n"),
+    ('add "- 10 g yeast" to the list under dough in bread.md', "notes/bread.md", "- 500 g flour\n- 10 g yeast\n"),
+    ("brwon should be brown in bread.md", "notes/bread.md", "Bake it brown.\n"),
     ("S01 geht weg, lösche die Zeile S01 in stations.csv", "data/stations.csv", "active\nS02"),
 ]
 
@@ -96,6 +98,7 @@ ASKED = [
     ('the company was never called Old Cabs: COMPANY = "New Cabs"', 'set COMPANY to "New Cabs" in src/receipt.py'),
     ("get rid of that TODO in backup.sh", 'remove the line "# TODO: tell somebody" from tools/backup.sh'),
     ("i need a fresh bundle", "run `npm run bundle`"),
+    ("Alm is not at work, put no into stations.csv", 'change line 2 of data/stations.csv to "S01,Alm,1890,no"'),
     ("NIGHT_FEE bitte auf 400 anheben und dann ausliefern", "set NIGHT_FEE to 400 in src/tariff.py"),
 ]
 
@@ -137,6 +140,9 @@ NOTHING = [
     "if it rains, NIGHT_FEE is 400",
     "make the receipt nicer",
     "NIGHT_FEE to 400 and COMPANY to 30",
+    "refactor receipt.py so it is easier to test",
+    "add a line 'About: about.md' at the end of dark in site.yaml",
+    "title in /config/site.yaml is Pages now",
 ]
 
 

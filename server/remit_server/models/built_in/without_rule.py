@@ -6,6 +6,7 @@ is answered with the lines that have its words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -29,6 +30,8 @@ from remit_server.models.built_in.wishes import odd_one
 
 Follow = Callable[[Sequence[str], Turn], Routed | Ending | None]
 """Follows the rules for plain wishes, from a turn in which the calls are those that were made for them."""
+_ELSEWHERE = re.compile(r"(?<![\w:/.])(?:~?/|[A-Za-z]:[\\/])\w")
+"""A path that no file of the workspace has."""
 READ_AS = "I read that as: `{plain}`. {answer}"
 
 
@@ -36,7 +39,7 @@ def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], fol
     """Returns the next step for a sentence that no rule takes."""
     said = read_sentence(turn.text.strip()[:MOST_CHARS], files)
     declined = Ending(decline(said))
-    if not may_be_wish(turn.text):  # a pasted text may have any length
+    if not may_be_wish(turn.text) or _ELSEWHERE.search(turn.text):  # a pasted text may have any length
         return declined
     if (guessed := guess_wish(turn, offered, files, follow)) is not None:
         return guessed
@@ -50,7 +53,7 @@ def guess_wish(
 ) -> Routed | Ending | None:
     """Returns the next step of what a sentence may wish to be done, as a whole or beside a wish that a rule takes; None
     if nothing shows what. Unless it `searches`, it looks only into the file that the sentence names."""
-    if not may_be_wish(turn.text):
+    if not may_be_wish(turn.text) or _ELSEWHERE.search(turn.text):
         return None
     if (odd := odd_one(turn.text, files)) is not None:
 
@@ -148,7 +151,8 @@ def _guess_edit(wording: Wording, turn: Turn, offered: Offered, follow: Follow) 
     if not guesses:
         return None
     again = isinstance(route(guesses[0].plain, frozenset({path or ""})), Edited)  # begins with the same read
-    made = turn.tried if path is None else turn.calls_after(read, itself=again)
+    last = read if path is not None or look is None else look
+    made = turn.calls_after(last, itself=again)
     return _take(guesses[0], made, follow)
 
 

@@ -9,7 +9,14 @@ from collections.abc import Set as AbstractSet
 from remit_server.models.built_in.guesses.evidence import FileLine, rank
 from remit_server.models.built_in.guesses.guess import Guess
 from remit_server.models.built_in.guesses.in_line import guess_in_line
-from remit_server.models.built_in.guesses.runs import guess_install, guess_script, guess_task, guess_tests
+from remit_server.models.built_in.guesses.runs import (
+    guess_history,
+    guess_install,
+    guess_script,
+    guess_target,
+    guess_task,
+    guess_tests,
+)
 from remit_server.models.built_in.guesses.texts import (
     file_of_rows,
     guess_new_file,
@@ -49,7 +56,10 @@ def file_of_most(wording: Wording, found: Sequence[FileLine]) -> str | None:
 
 def guesses_before(wording: Wording, files: AbstractSet[str]) -> tuple[Guess, ...]:
     """Returns what a sentence may mean by the names of the files alone."""
+    if history := tuple(guess_history(wording)):  # a question, which looking answers
+        return history
     found = (
+        *guess_target(wording),
         *guess_tests(wording, files),
         *guess_script(wording),
         *guess_install(wording, files),

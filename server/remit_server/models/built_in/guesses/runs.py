@@ -30,6 +30,21 @@ _INSTALLED_BY = (
 _FEW = 3
 
 
+def guess_history(wording: Wording) -> Iterator[Guess]:
+    """Yields git's log of the one file whose changes a sentence asks about."""
+    files = wording.said.files
+    if len(files) == 1 and _HISTORY.search(wording.said.bare):
+        yield Guess(f"git log -5 -- {files[0]}", sure=True)
+
+
+_HISTORY = re.compile(
+    r"\b(?:who|when|wer|wann|qui|quand|qui[ée]n|cu[áa]ndo|chi|quando|quem)\b.*\b(?:wrote|change[ds]?|touche[ds]?|"
+    r"edit(?:s|ed)|add(?:s|ed)|create[ds]?|modifie[ds]?|ge[äa]ndert|geschrieben|ajout\w+|modifi\w+|cambi\w+|escri\w+|"
+    r"scri\w+|mud\w+)\b",
+    re.IGNORECASE,
+)
+
+
 def guess_script(wording: Wording) -> Iterator[Guess]:
     """Yields the run of the one script that a sentence names, if it says little else."""
     said = wording.said
@@ -50,21 +65,44 @@ def guess_script(wording: Wording) -> Iterator[Guess]:
 
 _A_SCRIPT = re.compile(r"\b(?:script|skript|programm?e?|programa)\b", re.IGNORECASE)
 _TRIES = re.compile(
-    r"\b(?:try|fire|kick off|spin|go|through|starte?\w*|laufen|partire|parti|tourner|marche\w*|avvia|roda\w*|"
-    r"ejecuta\w*|corre\w*)\b",
+    r"\b(?:try|fire|kick off|spin|go|through|starte?\w*|laufen|partire|parti|gira\w*|ausf[üu]hr\w*|tourner|marche\w*|"
+    r"avvia|roda\w*|ejecuta\w*|corre\w*)\b",
     re.IGNORECASE,
 )
 """Words that let a script run."""
 
 
 def guess_tests(wording: Wording, files: AbstractSet[str]) -> Iterator[Guess]:
-    """Yields the run of the one file of tests that a sentence has a word of."""
-    if not says("tests", wording.said.bare):
+    """Yields the run of the one file of tests that a sentence names, or has a word of."""
+    said = wording.said
+    if not says("tests", re.sub(r"[_./]", " ", said.bare)) or beyond(said) in {Beyond.WRITING, Beyond.EDIT}:
         return
-    about_words = stems(wording.said.bare) - {"test"}
-    about = [path for path in files if "test" in stem_of(path) and (stems(stem_of(path)) - {"test"}) & about_words]
-    if len(about) == 1:
+    named = [path for path in said.files if "test" in stem_of(path)]
+    words = stems(said.bare) - {"test"}
+    about = named or [path for path in files if "test" in stem_of(path) and (stems(stem_of(path)) - {"test"}) & words]
+    asks = beyond(said) is Beyond.QUESTION and not _PASS.search(said.bare)
+    looks = any(map(wording.has, ("shows", "searches", "lists"))) and not wording.has("run")
+    if len(about) == 1 and not asks and not looks:
         yield Guess(f"run the tests in {about[0]}", sure=True)
+
+
+_PASS = re.compile(
+    r"\b(?:pass|passes|passing|green|work|works|ok|fail|fails|laufen|passent|pasan|passano)\b", re.IGNORECASE
+)
+
+
+def guess_target(wording: Wording) -> Iterator[Guess]:
+    """Yields the target of the Makefile that a sentence names after `make` or as a target."""
+    found = _MAKE.search(wording.said.bare) if wording.said.has_makefile else None
+    if found is not None and not wording.has("adds"):
+        given = "".join(f" {each}" for each in _GIVEN.findall(wording.said.text))
+        runs = wording.has("run") or _TRIES.search(wording.said.bare) is not None
+        yield Guess(f"run `make {found[1] or found[2]}{given}`", sure=runs)
+
+
+_MAKE = re.compile(
+    r"\bmake ([a-z][\w-]*)(?= ausf| laufen|$| with|,| please| bitte)|\b(?:the |das )?([a-z][\w-]*)[- ]target\b"
+)
 
 
 def guess_install(wording: Wording, files: AbstractSet[str]) -> Iterator[Guess]:
@@ -85,10 +123,11 @@ def guess_task(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
     given = "".join(f" {each}" for each in _GIVEN.findall(wording.said.text))
     for command in found.values() if len(found) == 1 else ():
         spelled = command in " ".join(wording.said.text.split())
-        alone = len(wording.words) <= 1 + ("project" in wording.words)
+        alone = len({*wording.words} - _ALL_OF_IT) <= 1
         yield Guess(f"run `{command}{given}`", sure=spelled or alone or wording.has("run"))
 
 
+_ALL_OF_IT = frozenset({"project", "code", "everyth", "whole", "projekt", "projet", "proyecto", "progetto"})
 _GIVEN = re.compile(r"\b[A-Z][A-Z_]*=\S*\w")
 """Variables for `make`, as in "TAG=4.2.0"."""
 

@@ -22,6 +22,11 @@ _ITS = re.compile(
     r"means) [\"'`]?(?P<new>[\w-]+)",
     re.IGNORECASE,
 )
+_SHOULD = re.compile(
+    r"[\"'`]?(?P<old>[^\W\d]{3,})[\"'`]?,? (?:and |but )?(?:it |that |which )?(?:should|must|shall) (?:be|read|say) "
+    r"[\"'`]?(?P<new>[^\W\d]{3,})",
+    re.IGNORECASE,
+)
 _ALIKE = 0.6
 _AFTER_COLON = re.compile(r":\s+(?P<text>\S.*)$")
 _END = re.compile(
@@ -76,6 +81,9 @@ def _told_pairs(wording: Wording) -> Iterator[tuple[str, str]]:
     said = wording.said
     if len(said.quoted) == 1 and (its := _ITS.search(said.bare)) and _is_alike(its["new"], said.quoted[0]):
         yield said.quoted[0], its["new"]
+    for found in _SHOULD.finditer(said.short):
+        if found["old"] != found["new"] and _is_alike(found["old"], found["new"]):
+            yield found["old"], found["new"]
     if (arrow := _ARROW.search(said.short)) is not None:
         new = arrow["new"].strip(" .\"'`")
         words = arrow["old"].strip(" \"'`").split()
@@ -105,10 +113,26 @@ def guess_new_line(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Gues
         if (beside := pattern.search(rest)) and (anchor := _anchor(beside["anchor"], wording, lines)):
             yield Guess(f"add the line {told} {word} the line {anchor} in {path}", sure=True)
             return
-    if _END.search(rest) or (path.endswith(".csv") and "," in text and wording.has("adds")):
+    if (_END.search(rest) and not _of_a_part(rest, lines)) or (
+        path.endswith(".csv") and "," in text and wording.has("adds")
+    ):
         yield Guess(f"add the line {told} at the end of {path}", sure=True)
     elif _TOP.search(rest):
         yield Guess(f"add the line {told} at the top of {path}")
+
+
+def _of_a_part(text: str, lines: Sequence[FileLine]) -> bool:
+    """Returns whether the end is that of a part of the file: "at the end of nav"."""
+    part = _OF_PART.search(text)
+    begins = (re.match(r"[\s#\[\"'-]*([\w-]+)", line.text) for line in lines)
+    return part is not None and any(found and found[1].lower() == part[1].lower() for found in begins)
+
+
+_OF_PART = re.compile(
+    r"\b(?:end|bottom|ende|fin|final|fine|fondo) (?:of|von|de|der|des|du|del|della|di|do|da) (?:the |la |el |il )?"
+    r"([\w-]+)",
+    re.IGNORECASE,
+)
 
 
 def _payload(wording: Wording, lines: Sequence[FileLine]) -> str | None:
@@ -139,9 +163,19 @@ def file_of_rows(wording: Wording, found: Sequence[FileLine]) -> str | None:
 
 
 def _anchor(text: str, wording: Wording, lines: Sequence[FileLine]) -> str | None:
+    """Returns the one line that the words are in, in quotes; for a heading with a list below it the last entry."""
     wanted = stems(text) & frozenset(wording.words)
-    found = [line for line in lines if wanted and wanted <= stems(line.text)]
-    return quoted(found[0].text.strip()) if len(found) == 1 else None
+    found = [at for at, line in enumerate(lines) if wanted and wanted <= stems(line.text)]
+    if len(found) != 1:
+        return None
+    at = found[0]
+    if lines[at].text.startswith("#"):
+        end = next((each for each in range(at + 1, len(lines)) if lines[each].text.startswith("#")), len(lines))
+        at = max((each for each in range(at + 1, end) if _BULLET.match(lines[each].text)), default=at)
+    return quoted(lines[at].text.strip())
+
+
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)]) ")
 
 
 def guess_tick(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:

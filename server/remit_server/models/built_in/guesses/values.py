@@ -163,20 +163,31 @@ def _sentence(at: _Setting, value: str, lines: Sequence[FileLine]) -> str | None
 
 
 def guess_cell(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
-    """Yields the change of one cell of a table: a sentence names its column, a word of its row, and a literal."""
-    if not lines or not lines[0].path.endswith(".csv") or len(wording.literals) != 1:
+    """Yields the change of one cell of a table. A sentence has words of the row, and either names the column and a
+    literal, or has a value that other rows have in one column."""
+    if not lines or not lines[0].path.endswith(".csv"):
         return
-    header, new = _cells(lines[0].text), wording.literals[0].strip('"')
-    columns = [at for at, name in enumerate(header) if stems(name) and stems(name) <= frozenset(wording.words)]
-    words = tokens(" ".join((*wording.words, *wording.names))) - {part for at in columns for part in stems(header[at])}
-    rows = [line for line in lines[1:] if words & tokens(line.text)]
-    if len(columns) != 1 or len(rows) != 1 or len(_cells(rows[0].text)) != len(header):
+    header, table = _cells(lines[0].text), [_cells(line.text) for line in lines]
+    words = tokens(" ".join((*wording.words, *wording.names)))
+    columns = [at for at, name in enumerate(header) if stems(name) and stems(name) <= words]
+    told = words - {part for at in columns for part in stems(header[at])}
+    had = [len(told & tokens(line.text)) if at else 0 for at, line in enumerate(lines)]
+    rows = [at for at, count in enumerate(had) if count and count == max(had)]
+    if len(rows) != 1 or len(table[rows[0]]) != len(header):
         return
-    cells = _cells(rows[0].text)
-    cells[columns[0]] = new
-    whole = quoted(",".join(cells))
-    if whole is not None and ",".join(_cells(rows[0].text)) == rows[0].text:
-        yield Guess(f"change line {rows[0].number} of {rows[0].path} to {whole}", sure=True)
+    row = table[rows[0]]
+    said = {each.lower() for each in re.findall(r"[\w.-]*\w", wording.said.text)}
+    known = {(at, cells[at]) for cells in table[1:] for at in range(len(header)) if len(cells) == len(header) and at}
+    other = {(at, value) for at, value in known if value.lower() in said and value.lower() != row[at].lower()}
+    own = {cell.lower() for cell in row}
+    literal = [(at, wording.literals[0].strip('"')) for at in columns] if len(wording.literals) == 1 else []
+    new = literal or [(at, value) for at, value in other if value.lower() not in own]
+    if len(new) != 1:
+        return
+    at, value = new[0]
+    whole = quoted(",".join(value if each == at else cell for each, cell in enumerate(row)))
+    if whole is not None and ",".join(row) == lines[rows[0]].text and row[at] != value:
+        yield Guess(f"change line {lines[rows[0]].number} of {lines[0].path} to {whole}", sure=bool(literal))
 
 
 def _cells(text: str) -> list[str]:

@@ -21,7 +21,7 @@ _LITERAL = re.compile(
     re.IGNORECASE,
 )
 _GLUED = re.compile(r"([A-Za-z][\w./-]*)[:=@/](?=v?\d)")
-_ADDRESS = re.compile(r"https?://[^\s,;\"']+[\w/]")
+_ADDRESS = re.compile(r"https?://[^\s,;\"']+[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _SWITCH = re.compile(r"(?<![\w-])(?:on|off|yes|no)(?=\W*$|\)| (?:in|for|für|pour|para|per) )", re.IGNORECASE)
 """A switch where it can hardly be anything else: "on" and "no" are little words in some languages."""
 _NAMES = re.compile(

@@ -194,8 +194,20 @@ def _command_in(said: Sentence) -> str | None:
         said.short,
         re.IGNORECASE,
     )
-    command = _BEHIND.sub("", found[1].rstrip(".!")) if found else ""
+    command = _with_program(_BEHIND.sub("", found[1].rstrip(".!")), said) if found else ""
     return command if command and _is_command(command) and not _is_prose(command) else None
+
+
+_WITH_OPTION = re.compile(r" (?:with|mit|avec|con|com) (?=-)")
+
+
+def _with_program(command: str, said: Sentence) -> str:
+    """Returns a command that begins with a script of the project with the program that runs it, because a script need
+    not be executable; "with" before an option goes."""
+    program = _RUN_BY.get(command.split(maxsplit=1)[0].rpartition(".")[2]) if command.split() else None
+    if program is None or command.split(maxsplit=1)[0] not in said.files:
+        return command
+    return f"{program} {_WITH_OPTION.sub(' ', command)}"
 
 
 _TELL_ME = re.compile(

@@ -327,7 +327,7 @@ IDEAS: Mapping[str, Callable[[Sentence, Parts], Route]] = {
     "git_diff": _found(Routed(Intent.ANALYZE, "git_diff")),
     "git_log": show_log,
     "last_commit": _found(Routed(Intent.EXECUTE, "run_command", {"command": "git show --stat HEAD"})),
-    "tests": _found(Routed(Intent.EXECUTE, "run_tests")),
+    "tests": lambda said, _: run_test_file(said) if said.files else Routed(Intent.EXECUTE, "run_tests"),
     "show_first": show_first,
     "show_last": show_last,
     "count_lines": count_lines,
