@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -34,7 +35,7 @@ def guess_history(wording: Wording) -> Iterator[Guess]:
     """Yields git's log of the one file whose changes a sentence asks about."""
     files = wording.said.files
     if len(files) == 1 and _HISTORY.search(wording.said.bare):
-        yield Guess(f"git log -5 -- {files[0]}", sure=True)
+        yield Guess(f"git log -5 -- {shlex.quote(files[0])}", sure=True)
 
 
 _HISTORY = re.compile(
@@ -50,13 +51,8 @@ def guess_script(wording: Wording) -> Iterator[Guess]:
     said = wording.said
     named = _A_SCRIPT.search(said.bare) is not None or any(path.rpartition("/")[2] in said.text for path in said.files)
     scripts = [path for path in said.files if _SCRIPT.search(path) and named]
-    if (
-        len(said.files) != 1
-        or not scripts
-        or wording.literals
-        or said.quoted
-        or (beyond(said) is Beyond.QUESTION and not wording.has("run"))
-    ):
+    asks = beyond(said) is Beyond.QUESTION and not wording.has("run")
+    if len(said.files) != 1 or not scripts or wording.literals or said.quoted or asks:
         return
     if not any(map(wording.has, ("shows", "searches", "deletes", "moves", "line"))):
         few = len(wording.words) <= _FEW if wording.has("run") or _TRIES.search(said.bare) else not wording.words

@@ -10,7 +10,6 @@ from remit_server.models.built_in.language.sentences import Sentence, without_co
 from remit_server.models.built_in.language.words import filling, says, word_table
 from remit_server.models.built_in.rules.terse import SAYS_NOTHING
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-zÀ-ÖØ-öø-ÿ]+|[^\W\d_]+")
 _ENDS = ("ings", "ing", "ed", "es", "en", "er", "s", "e")
 _FEWEST = 4
