@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { cleanEnvironment, openBrowser, openChat, startCodeServer } from './workbench.mjs';
+import { cleanEnvironment, openBrowser, openChat, removeTree, startCodeServer } from './workbench.mjs';
 
 export const TURN_MS = 120_000;
 export const need = (name) => process.env[name] ?? assert.fail(`set ${name}`);
@@ -79,7 +79,7 @@ export async function tell({ name, home, workspace, env }, { model, prepare = ()
   } finally {
     await browser?.close();
     await editor.stop();
-    fs.rmSync(home, { recursive: true, force: true, maxRetries: 5 });
+    await removeTree(home);
   }
 }
 

@@ -58,7 +58,7 @@ export async function startCodeServer({ folder, vsix, others = [], workspace, tr
       process.kill(-server.pid, 'SIGTERM'); // its own process group
       await new Promise((done) => { server.once('exit', done); });
     }
-    fs.rmSync(base, { recursive: true, force: true, maxRetries: 5 });
+    await removeTree(base);
   };
   try {
     await until('code-server answers', 60_000, () => {
@@ -97,7 +97,7 @@ export async function openBrowser(executablePath, viewport = { width: 1280, heig
   });
   const close = async () => {
     await context.close();
-    fs.rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+    await removeTree(profile);
   };
   return { page, problems, outside, close };
 }
@@ -118,6 +118,18 @@ export async function ask(chat, text) {
   await chat.getByRole('button', { name: 'Send' }).waitFor({ timeout: 120_000 });
   await chat.locator('#input').fill(text);
   await chat.locator('#input').press('Enter');
+}
+
+/** Removes a folder, in which a server that is ending may still write for a moment. */
+export async function removeTree(folder) {
+  for (let left = 40; ; left--) {
+    try {
+      return fs.rmSync(folder, { recursive: true, force: true });
+    } catch (error) {
+      if (left === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  }
 }
 
 /** Closes the notifications that lie over the window. */
