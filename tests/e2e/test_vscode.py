@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,15 @@ DRIVER = ROOT / "tests" / "e2e" / "vscode"
 CODE_SERVER = Path(os.environ.get("REMIT_CODE_SERVER") or ROOT / ".cache" / "code-server")
 SERVER = Path(sys.executable).with_name("remit")
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(900)]
+# A story that is told twice is listed at the end of the run, and is no error yet.
+TOLD_TWICE = "a story failed and was told a second time"
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.model,
+    pytest.mark.timeout(900),
+    pytest.mark.filterwarnings(f"default:{TOLD_TWICE}"),
+]
 
 
 @pytest.fixture
@@ -49,7 +58,10 @@ def vsix(node: str) -> Path:
 
 
 def drive(script: str, node: str, chromium: str, code_server: Path, vsix: Path) -> None:
-    """Runs one of the drivers; if it fails, its output is the message of the failure."""
+    """Tells one of the stories, and tells it again if it fails, because two programs that we did not write race in it.
+
+    If it fails twice, its output is the message of the failure. If it fails once, the output is a warning of the run.
+    """
     shots = ROOT / ".cache" / "shots"
     environment = os.environ | {
         "REMIT_CODE_SERVER": str(code_server),
@@ -59,9 +71,19 @@ def drive(script: str, node: str, chromium: str, code_server: Path, vsix: Path) 
         "REMIT_SHOTS": str(shots),
     }
     environment.pop("REMIT_MODEL", None)
+    first, said = _tell(script, node, environment)
+    if first == 0:
+        return
+    warnings.warn(f"{TOLD_TWICE}: {script}\n{said}", stacklevel=2)
+    second, said = _tell(script, node, environment)
+    assert second == 0, f"{said}\nscreenshots and logs: {shots}"
+
+
+def _tell(script: str, node: str, environment: dict[str, str]) -> tuple[int, str]:
+    """Runs a story; returns its exit code and what it printed."""
     command = [node, str(DRIVER / script)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\nscreenshots and logs: {shots}"
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=400)
+    return done.returncode, f"{done.stdout}\n{done.stderr}"
 
 
 def test_a_rename_is_asked_for_seen_and_applied_and_what_goes_wrong_is_said(

@@ -52,7 +52,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await input.pressSequentially('look at @no');
   await until('the file is proposed', 30_000, async () => (await options.allTextContents()).join() === 'notes.txt ');
   await input.press('Escape');
-  assert.equal(await options.count(), 0);
+  await soon(async () => assert.equal(await options.count(), 0));
 
   await input.fill('/undo');
   await input.press('Enter');
@@ -84,7 +84,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await choose('explore');
   await chat.getByText('tests come first in this house').first().waitFor({ timeout: TURN_MS });
   await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 2);
-  assert.equal(await mode.innerText(), 'strict: idle', 'the refused switch changed nothing');
+  await soon(async () => assert.equal(await mode.innerText(), 'strict: idle', 'the refused switch changed nothing'));
   await ask(chat, 'write the notes');
   await chat.getByTestId('ending').filter({ hasText: 'in this state of the workflow nothing is written' }).waitFor({ timeout: TURN_MS });
   await ask(chat, 'sum up the cart');

@@ -77,7 +77,7 @@ async function attachments({ page, chat, look, input, ask, ended }) {
   await soon(async () => assert.equal(await chips.count(), 2));
   await ask('where is the sum made?');
   await ended(1);
-  assert.equal(await chips.count(), 0);
+  await soon(async () => assert.equal(await chips.count(), 0));
   await soon(async () => assert.deepEqual(await chat.getByRole('list', { name: 'Attached' }).locator('li').allInnerTexts(), ['src/cart.py', '.env']));
   const calls = await chat.getByTestId('tool').allInnerTexts();
   assert.equal(calls.length, 2);

@@ -99,7 +99,7 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await chat.getByText('It is committed.').first().waitFor({ timeout: TURN_MS });
   await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 3);
   await soon(async () => assert.equal(await mode.innerText(), 'strict: idle'));
-  assert.equal(await review.count(), 0);
+  await soon(async () => assert.equal(await review.count(), 0));
   assert.equal(git('log', '-1', '--format=%s').trim(), 'Name what is no line');
   await look(chat, '5-committed');
 });
