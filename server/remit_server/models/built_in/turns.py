@@ -60,15 +60,20 @@ class Turn:
         """The result of the first search."""
         return next((each.result for each in self.tried if each.call.name == "search_files" and each.result), "")
 
+    def made(self, call: Routed) -> TriedCall | None:
+        """Returns this call as it was made first, or None if it was not made."""
+        return next((each for each in (*self.before, *self.tried) if each.is_of(call)), None)
+
     def result_of(self, call: Routed) -> str | None:
         """Returns the result of this call, or None if it was not made."""
-        return next((each.result for each in (*self.before, *self.tried) if each.is_of(call)), None)
+        made = self.made(call)
+        return None if made is None else made.result
 
-    def calls_after(self, call: Routed, *, itself: bool) -> tuple[TriedCall, ...]:
-        """Returns the calls that were made after this one, and `itself` before them."""
+    def calls_after(self, call: Routed) -> tuple[TriedCall, ...]:
+        """Returns the calls that were made after this one was made first."""
         every = (*self.before, *self.tried)
         at = next((at for at, each in enumerate(every) if each.is_of(call)), len(every))
-        return every[at if itself else at + 1 :]
+        return every[at + 1 :]
 
     @property
     def in_part(self) -> bool:

@@ -110,7 +110,8 @@ def guess_install(wording: Wording, files: AbstractSet[str]) -> Iterator[Guess]:
 def guess_task(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
     """Yields the target of the Makefile, or the script of `package.json`, that a sentence has the name of."""
     found = dict[str, str]()
-    for line in lines:
+    changes = any(map(wording.has, ("moves", "replaces", "deletes", "adds")))
+    for line in () if changes else lines:
         name = line.path.rpartition("/")[2]
         if name == "Makefile" and (target := _TARGET.match(line.text)) and _is_named(target[1], wording):
             found[target[1]] = f"make {target[1]}"
@@ -123,7 +124,7 @@ def guess_task(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
         yield Guess(f"run `{command}{given}`", sure=spelled or alone or wording.has("run"))
 
 
-_ALL_OF_IT = frozenset({"project", "code", "everyth", "whole", "projekt", "projet", "proyecto", "progetto"})
+_ALL_OF_IT = stems("project code everything whole check target task step projekt projet proyecto progetto")
 _GIVEN = re.compile(r"\b[A-Z][A-Z_]*=\S*\w")
 """Variables for `make`, as in "TAG=4.2.0"."""
 
