@@ -1572,7 +1572,7 @@ async def built_in(folder: Path) -> AsyncIterator[Bench]:
 
 DONE = [
     ("which files are there?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
-    ("find all TODOs", "completed", "`TODO` is nowhere in the files."),
+    ("find all TODOs", "completed", "`TODO` is nowhere in the files that I may read."),
     ("find 'a (b)' in notes.txt", "completed", "`a (b)` is nowhere in notes.txt."),
     ("find the definition of curry", "completed", "It is defined in tools.py, line 3."),
     ("look up the definition of the function curry()", "completed", "It is defined in tools.py, line 3."),

@@ -289,7 +289,13 @@ def _found(route: Routed, result: str) -> str:
     lines = [f"{each.path}:{each.line}: {each.text}" for each in _places(result)]
     if lines:
         return verbatim("\n".join(lines))
-    return f"{_sought(str(route.arguments['pattern']))} is nowhere in {route.arguments.get('path', 'the files')}."
+    where = route.arguments.get("path", "the files that I may read")
+    sought = _sought(str(route.arguments["pattern"]))
+    left_out = _FOR_MODEL.sub("", result.split("\n", 1)[0].partition("; ")[2])
+    return f"{sought} is nowhere in {f'what I searched; {left_out}' if left_out else where}."
+
+
+_FOR_MODEL = re.compile(r"; name [^;]* as `path` to search it")
 
 
 def _sought(pattern: str) -> str:
