@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from remit_server.models.built_in.guesses.words import Wording, stems, tokens
 from remit_server.models.built_in.language.sentences import read_sentence
 from remit_server.models.built_in.routing import MOST_CHARS
-from remit_server.models.built_in.turns import DID_YOU_MEAN
+from remit_server.models.built_in.turns import did_you_mean
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.workspace.ports import NoDocuments
@@ -113,7 +113,7 @@ async def test_MOD_29_what_may_be_meant_is_asked(tmp_path: Path, subtests: pytes
         for sentence, plain in ASKED:
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
-                assert (result.status, result.final_output) == ("declined", DID_YOU_MEAN.format(plain=plain))
+                assert (result.status, result.final_output) == ("declined", did_you_mean(plain))
                 assert changed(bench.workspace) == {}
             reset(bench.workspace)
 

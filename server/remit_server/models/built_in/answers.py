@@ -34,8 +34,9 @@ from remit_server.models.built_in.rules.looking import BY_KEYWORD, DEFINED
 
 SHOWN = "`remit model` shows those that you can use."
 CONNECT = f"connect a model: {SHOWN}"
-RENAMED = "Renamed every occurrence."
+ONLY_WITHIN = "it occurs only inside longer words"
 REPLACED = "Replaced every occurrence."
+RENAMED = "Renamed every occurrence."
 DELETED = "Deleted the line."
 DELETED_FILE = "Deleted {path}."
 DELETED_LINES = "Deleted the lines."

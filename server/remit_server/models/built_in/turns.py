@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.answers import taken_in_part
@@ -24,6 +24,16 @@ def is_offered(step: Routed, offered: Offered) -> bool:
     return any(tool.name == step.tool for tool in offered.get(step.intent, ()))
 
 
+def as_code(text: str) -> str:
+    """Returns a text as code of Markdown, in two marks if it has one itself."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def did_you_mean(plain: str) -> str:
+    """Returns the question whether a plain sentence is meant."""
+    return _DID_YOU_MEAN.format(plain=as_code(plain))
+
+
 @dataclass(frozen=True, slots=True)
 class TriedCall:
     """A call and its result, which is empty until there is one."""
@@ -37,13 +47,22 @@ class TriedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A sentence of the person, and the answer to it."""
+
+    said: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """The last sentence of the person, the calls that were made for it, with their results, and those that a rule made
-    before it gave up."""
+    """The last sentence of the person, the calls that were made for it, with their results, those that a rule made
+    before it gave up, and what the person said and was answered before."""
 
     text: str
     tried: tuple[TriedCall, ...] = ()
     before: tuple[TriedCall, ...] = ()
+    earlier: tuple[Exchange, ...] = ()
 
     @property
     def call(self) -> ProposedCall | None:
@@ -86,8 +105,8 @@ class Turn:
         return self.result.startswith("error ")
 
 
-DID_YOU_MEAN = "Did you mean: `{plain}`? Say `yes`, or say it in other words."
-_MEANT = re.compile(r"Did you mean: `(.+)`\? Say `yes`")
+_DID_YOU_MEAN = "Did you mean: {plain}? Say `yes`, or say it in other words."
+_MEANT = re.compile(r"Did you mean: (?P<mark>`+) ?(?P<plain>.+?) ?(?P=mark)\? Say `yes`")
 _YES = re.compile(
     r"\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|exactly|right|correct|do it|go ahead|please do|ja|genau|jawohl|mach das|"
     r"oui|d'accord|sí|si|claro|sì|certo|sim|はい)"
@@ -98,19 +117,24 @@ _YES = re.compile(
 
 def turn_of(messages: Sequence[Message]) -> Turn:
     """Returns the state of a conversation's last turn."""
-    turn, asked = Turn(""), ""
+    turn, asked, earlier = Turn(""), "", tuple[Exchange, ...]()
     for message in messages:
         match message:
             case UserMessage(text):
-                turn = Turn(asked if asked and _YES.fullmatch(text) else text)
+                turn = Turn(asked if asked and _YES.fullmatch(text) else text, earlier=earlier)
             case AssistantMessage(_, calls) if calls:
-                turn = Turn(turn.text, (*turn.tried, TriedCall(calls[-1])))
+                turn = replace(turn, tried=(*turn.tried, TriedCall(calls[-1])))
             case AssistantMessage(text):
                 meant = _MEANT.match(text)
-                asked = meant[1] if meant else ""
+                asked = meant["plain"] if meant else ""
+                earlier = (*earlier, Exchange(turn.text, text))[-MOST_QUESTIONS:]
             case ToolMessage(_, _, text) if turn.tried:
                 *before, last = turn.tried
-                turn = Turn(turn.text, (*before, TriedCall(last.call, text)))
+                turn = replace(turn, tried=(*before, TriedCall(last.call, text)))
             case _:
                 pass
     return turn
+
+
+MOST_QUESTIONS = 4
+"""How many questions one after the other may be about one wish."""

@@ -27,14 +27,23 @@ from remit_server.models.built_in.language.words import says
 from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import MOST_CHARS, may_be_wish, route
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.built_in.turns import DID_YOU_MEAN, LOOKS, MOST_LINES, Offered, TriedCall, Turn, is_offered
+from remit_server.models.built_in.turns import (
+    LOOKS,
+    MOST_LINES,
+    Offered,
+    TriedCall,
+    Turn,
+    as_code,
+    did_you_mean,
+    is_offered,
+)
 from remit_server.models.built_in.wishes import odd_one, two_odd, wishes_in
 
 Follow = Callable[[Sequence[str], Turn], Routed | Ending | None]
 """Follows the rules for plain wishes, from a turn in which the calls are those that were made for them."""
 _ELSEWHERE = re.compile(r"(?<![\w:/.])(?:~?/|[A-Za-z]:[\\/])\w")
 """A path that no file of the workspace has."""
-READ_AS = "I read that as: `{plain}`. {answer}"
+READ_AS = "I read that as: {plain}."
 
 
 def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow) -> Routed | Ending:
@@ -46,7 +55,7 @@ def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], fol
     if (guessed := guess_wish(turn, offered, files, follow)) is not None:
         return guessed
     if (plain := in_quotes(said, files)) is not None:
-        return Ending.asking(DID_YOU_MEAN.format(plain=plain))
+        return Ending.asking(did_you_mean(plain))
     return _look(turn, offered, files) or declined
 
 
@@ -157,7 +166,12 @@ def _take(
         return came
     acted = any(each.call.name not in LOOKS for each in made)
     read_as = THEN.join(guess.plain for guess in guesses)
-    return replace(came, text=READ_AS.format(plain=read_as, answer=came.text)) if came.done or acted else None
+    return replace(came, text=_read_as(read_as, came.text)) if came.done or acted else None
+
+
+def _read_as(plain: str, told: str) -> str:
+    gap = "\n\n" if told.startswith("```") else " "
+    return f"{READ_AS.format(plain=as_code(plain))}{gap}{told}"
 
 
 THEN = ", then "
@@ -167,7 +181,7 @@ def _ask(plain: Sequence[str], files: AbstractSet[str]) -> Ending | None:
     """Returns the question whether the plain sentences are meant; None if a yes would not do all of them."""
     told = THEN.join(plain)
     understood = len(plain) == 1 or wishes_in(told, files) == tuple(plain)
-    return Ending.asking(DID_YOU_MEAN.format(plain=told)) if understood else None
+    return Ending.asking(did_you_mean(told)) if understood else None
 
 
 def _collide(plain: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from remit_server.models.built_in.language.sentences import Sentence, without_co
 from remit_server.models.built_in.language.words import filling, read_table, says, word_table
 from remit_server.models.built_in.rules.terse import SAYS_NOTHING
 
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-zÀ-ÖØ-öø-ÿ]+|[^\W\d_]+")
+_PARTS = re.compile(r"[A-Z]{2,}s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-zÀ-ÖØ-öø-ÿ]+|[^\W\d_]+")
 _ENDS = ("ings", "ing", "ed", "es", "en", "er", "s", "e")
 _FEWEST = 4
 """The fewest letters of a stem."""
