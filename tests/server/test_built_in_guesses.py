@@ -137,6 +137,8 @@ async def test_MOD_29_a_question_is_answered_with_the_lines_that_have_its_words(
 
 
 NOTHING = [
+    "run cook src/receipt.py",
+    "run tools/nosuch.sh with src/receipt.py",
     "why is NIGHT_FEE 350 and not 400?",
     "do not set NIGHT_FEE to 400",
     "should NIGHT_FEE be 400?",
