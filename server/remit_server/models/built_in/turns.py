@@ -47,7 +47,7 @@ class TriedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Asked:
     """A sentence of the person, and the answer to it."""
 
     said: str
@@ -62,7 +62,7 @@ class Turn:
     text: str
     tried: tuple[TriedCall, ...] = ()
     before: tuple[TriedCall, ...] = ()
-    earlier: tuple[Exchange, ...] = ()
+    earlier: tuple[Asked, ...] = ()
 
     @property
     def call(self) -> ProposedCall | None:
@@ -117,7 +117,7 @@ _YES = re.compile(
 
 def turn_of(messages: Sequence[Message]) -> Turn:
     """Returns the state of a conversation's last turn."""
-    turn, asked, earlier = Turn(""), "", tuple[Exchange, ...]()
+    turn, asked, earlier = Turn(""), "", tuple[Asked, ...]()
     for message in messages:
         match message:
             case UserMessage(text):
@@ -127,7 +127,7 @@ def turn_of(messages: Sequence[Message]) -> Turn:
             case AssistantMessage(text):
                 meant = _MEANT.match(text)
                 asked = meant["plain"] if meant else ""
-                earlier = (*earlier, Exchange(turn.text, text))[-MOST_QUESTIONS:]
+                earlier = (*earlier, Asked(turn.text, text))[-MOST_QUESTIONS:]
             case ToolMessage(_, _, text) if turn.tried:
                 *before, last = turn.tried
                 turn = replace(turn, tried=(*before, TriedCall(last.call, text)))

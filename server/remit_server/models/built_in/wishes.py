@@ -6,7 +6,7 @@ A sentence is parted only if a rule takes every part by itself, so that nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ def _told_also(changed: str, wish: str) -> str:
 
 
 _TWO_NAMED = re.compile(
-    r"([\w./-]*\w),? (?:and|und|et|y|ed?|&)(?: (?:in|to|from|of|also))*,? ([\w./-]*\w)", re.IGNORECASE
+    r"([\w./-]*\w),? (?:and|und|et|y|ed?|&)(?: (?:in|to|from|of|also|dans|en|auch))*,? ([\w./-]*\w)", re.IGNORECASE
 )
 
 
@@ -94,13 +94,17 @@ _BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tra|fra) $", re.IGNORECASE)
 def _in_two_files(text: str, files: AbstractSet[str]) -> tuple[str, ...]:
     """Returns one wish for each of two files that a sentence names side by side, if it is the same edit or look in each
     of them; none otherwise. A file is never deleted or moved for such a sentence."""
+    ways = _in_each_of_two(text, files)
+    return next((each for each in ways if all(_changes_or_shows(route(wish, files)) for wish in each)), ())
+
+
+def _in_each_of_two(text: str, files: AbstractSet[str]) -> Iterator[tuple[str, str]]:
+    """Yields the sentence with the one and with the other of two files that it names side by side."""
     for named in _TWO_NAMED.finditer(text):
         apart = _BETWEEN.search(text[: named.start()]) is None
         if apart and all(len(read_sentence(name, files).files) == 1 for name in named.groups()):
-            each = tuple(f"{text[: named.start()]}{name}{text[named.end() :]}" for name in named.groups())
-            if all(_changes_or_shows(route(wish, files)) for wish in each):
-                return each
-    return ()
+            first, other = (f"{text[: named.start()]}{name}{text[named.end() :]}" for name in named.groups())
+            yield first, other
 
 
 def _changes_or_shows(found: Route) -> bool:
@@ -164,7 +168,7 @@ def two_odd(text: str, files: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
     text = in_order(in_plain_verbs(text.strip()))
     joints = list(JOINT.finditer(text)) if may_be_wish(text) else []
     parts = ((text[: each.start()].strip(), text[each.end() :].strip()) for each in joints[:MOST_JOINTS])
-    ways = list[tuple[str, str]]()
+    ways = [*_in_each_of_two(text, files)]
     for first, rest in ((first, _with_verb(first, rest)) for first, rest in parts if first):
         if _stands_alone(rest) and not any(_is_taken(each, files) for each in (first, rest)):
             ways += ((_in_file_of(rest, first, files), _in_file_of(first, rest, files)), (first, rest))

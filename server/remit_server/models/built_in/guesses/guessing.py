@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 
 from remit_server.models.built_in.guesses.evidence import FileLine, rank
 from remit_server.models.built_in.guesses.guess import Guess
@@ -27,7 +28,7 @@ from remit_server.models.built_in.guesses.texts import (
     guess_tick,
 )
 from remit_server.models.built_in.guesses.values import file_that_sets, guess_cell, guess_value
-from remit_server.models.built_in.guesses.words import Wording
+from remit_server.models.built_in.guesses.words import Wording, alike, stems
 from remit_server.models.built_in.language.plain import JOINT
 from remit_server.models.built_in.language.wished import is_wished
 from remit_server.models.built_in.language.words import says
@@ -100,7 +101,26 @@ def _has_second_wish(wording: Wording, plain: str) -> bool:
         told = any(says(idea, clause) for idea in _SECOND) or "commit" in clause.lower()
         if _THEN.search(joint[0]) or told or (left and joint[0].strip(" ,")):
             return True
+    return _leaves_wish(wording, plain)
+
+
+def _leaves_wish(wording: Wording, plain: str) -> bool:
+    """Returns whether a clause begins with a verb of a change, and the plain sentence has none of its words."""
+    text, done = wording.said.short, stems(plain)
+    ends = [0, *(each.end() for each in JOINT.finditer(text))]
+    clauses = [text[at:to] for at, to in pairwise((*ends, len(text)))]
+    for clause in clauses if len(clauses) > 1 else ():
+        words = [each for each in wording.words if each in stems(clause)]
+        if _VERB_OF_CHANGE.match(clause) and words and all(done.isdisjoint(alike(each)) for each in words):
+            return True
     return False
+
+
+_VERB_OF_CHANGE = re.compile(
+    r"(?:please |also )?(?:set|change|turn|switch|enable|disable|raise|lower|increase|decrease|bump|update|make|rename|"
+    r"fix|setz\w*|[äa]nder\w*|schalt\w*|mets|passe|change|active|cambia|pon|activa|imposta|metti|attiva|muda)\b",
+    re.IGNORECASE,
+)
 
 
 _THEN = re.compile(r"then|after|dann|danach|puis|ensuite|luego|despu|poi|dopo|depois|それ|その|次", re.IGNORECASE)

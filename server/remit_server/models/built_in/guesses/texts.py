@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from remit_server.models.built_in.guesses.evidence import FileLine, rank
 from remit_server.models.built_in.guesses.guess import Guess, quoted
-from remit_server.models.built_in.guesses.words import Wording, stems, tokens
+from remit_server.models.built_in.guesses.words import Wording, stem, stems, tokens
 from remit_server.models.built_in.language.words import names_new_file
 
 _ARROW = re.compile(r"(?P<old>\S.*?)\s*(?:->|=>|→|-->)\s*(?P<new>.+)")
@@ -37,12 +37,18 @@ _END = re.compile(
 _TOP = re.compile(r"\b(?:top|first line|anfang|oben|début|haut|principio|inicio|inizio|cima)\b", re.IGNORECASE)
 _AFTER = re.compile(
     r"\b(?:right |directly |just )?(?:after|below|under(?:neath)?|beneath|following|nach|unter|hinter|après|sous|"
-    r"después de|debajo de|tras|dopo|sotto) (?P<anchor>.+)",
+    r"después de|debajo de|tras|dopo|sotto|"
+    r"(?:list|section|part|heading|liste|abschnitt|lista|sezione) (?:of|on|under|about|called|von|de)) (?P<anchor>.+)",
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
     r"\b(?:right |directly |just )?(?:before|above|over|vor|über|avant|au-dessus de|antes de|encima de|prima di|sopra) "
     r"(?P<anchor>.+)",
+    re.IGNORECASE,
+)
+_INTO = re.compile(
+    r"\b(?:to|in|into|under|for|an|in|à|a|en|al|alla) (?:the |den |die |das |la |le |el |il )?(?P<anchor>[\w' -]+?) "
+    r"(?:list|section|part|heading|liste|abschnitt|lista|sección|sezione)\b",
     re.IGNORECASE,
 )
 _TICKS = re.compile(
@@ -101,24 +107,53 @@ def _count(text: str, part: str) -> int:
 
 
 def guess_new_line(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
-    """Yields the insertion of the text in quotes, or after a colon, at the end or beside the one line that is named."""
-    text = _payload(wording, lines)
+    """Yields the insertion of the text in quotes, or after a colon, at the end or beside the one line that is named. In
+    a table it is a row, in a list it is an entry like those beside it."""
+    text, path = _payload(wording, lines), lines[0].path
+    if text is not None and path.endswith(".csv"):
+        text = _as_row(text, lines)
     if text is None or any(line.text.strip() == text for line in lines):
         return
-    told, path = quoted(text), lines[0].path
-    if told is None:
+    rest, placed = wording.said.text.replace(text, " "), False
+    for pattern, word in ((_AFTER, "after"), (_BEFORE, "before"), (_INTO, "after")):
+        if beside := pattern.search(rest):
+            placed = True
+            at = _anchor(beside["anchor"], wording, lines)
+            anchor, told = (
+                (None, None) if at is None else (quoted(lines[at].text.strip()), quoted(_like(lines[at], text)))
+            )
+            if anchor is not None and told is not None:
+                yield Guess(f"add the line {told} {word} the line {anchor} in {path}", sure=True)
+                return
+    told = quoted(text)
+    if told is None or placed:
         return
-    rest = wording.said.text.replace(text, " ")
-    for pattern, word in ((_AFTER, "after"), (_BEFORE, "before")):
-        if (beside := pattern.search(rest)) and (anchor := _anchor(beside["anchor"], wording, lines)):
-            yield Guess(f"add the line {told} {word} the line {anchor} in {path}", sure=True)
-            return
-    if (_END.search(rest) and not _of_a_part(rest, lines)) or (
-        path.endswith(".csv") and "," in text and wording.has("adds")
-    ):
+    if (_END.search(rest) and not _of_a_part(rest, lines)) or (path.endswith(".csv") and wording.has("adds")):
         yield Guess(f"add the line {told} at the end of {path}", sure=True)
     elif _TOP.search(rest):
         yield Guess(f"add the line {told} at the top of {path}")
+
+
+def _as_row(text: str, lines: Sequence[FileLine]) -> str | None:
+    """Returns a text as a row of the table, without the names of columns before its cells; None if it has not as many
+    cells."""
+    header, cells = lines[0].text.split(","), [cell.strip() for cell in text.split(",")]
+    if len(header) != len(cells):
+        return None
+    bare = (
+        re.sub(rf"^{re.escape(name.strip())}:? ", "", cell, flags=re.IGNORECASE)
+        for name, cell in zip(header, cells, strict=True)
+    )
+    return ",".join(bare)
+
+
+def _like(line: FileLine, text: str) -> str:
+    """Returns a text as an entry of the list that a line belongs to."""
+    mark = _ENTRY.match(line.text)
+    return text if mark is None or _ENTRY.match(text) else f"{mark[1]}{'[ ] ' if mark[2] else ''}{text}"
+
+
+_ENTRY = re.compile(r"\s*([-*+] )(\[[ xX]\] )?")
 
 
 def _of_a_part(text: str, lines: Sequence[FileLine]) -> bool:
@@ -162,17 +197,22 @@ def file_of_rows(wording: Wording, found: Sequence[FileLine]) -> str | None:
     return tables.pop() if columns > 1 and len(tables) == 1 else None
 
 
-def _anchor(text: str, wording: Wording, lines: Sequence[FileLine]) -> str | None:
-    """Returns the one line that the words are in, in quotes; for a heading with a list below it the last entry."""
-    wanted = stems(text) & frozenset(wording.words)
-    found = [at for at, line in enumerate(lines) if wanted and wanted <= stems(line.text)]
+def _anchor(text: str, wording: Wording, lines: Sequence[FileLine]) -> int | None:
+    """Returns where the one line is that has most of the words that a text begins with; for a heading with a list below
+    it, the last entry."""
+    words = [each for each in map(stem, re.findall(r"[^\W_]+", text)) if each in wording.words]
+    found = list[int]()
+    for many in range(len(words), 0, -1):
+        found = [at for at, line in enumerate(lines) if frozenset(words[:many]) <= stems(line.text)]
+        if found:
+            break
     if len(found) != 1:
         return None
     at = found[0]
     if lines[at].text.startswith("#"):
         end = next((each for each in range(at + 1, len(lines)) if lines[each].text.startswith("#")), len(lines))
         at = max((each for each in range(at + 1, end) if _BULLET.match(lines[each].text)), default=at)
-    return quoted(lines[at].text.strip())
+    return at
 
 
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)]) ")

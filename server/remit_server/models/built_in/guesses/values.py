@@ -129,7 +129,8 @@ def _settings(wording: Wording, lines: Sequence[FileLine]) -> Iterator[_Setting]
             continue
         parts = stems(match["name"]) - filling() or stems(match["name"])
         had = parts & wording.meant
-        named = match["name"] in wording.names or match["name"] in wording.said.bare.split()
+        spelled = match["name"] in wording.said.bare.split() and match["name"].lower() not in filling()
+        named = match["name"] in wording.names or spelled
         whole = had and (had == parts or match["value"].strip("\"'") in literals)
         told = 3 if named else 2 if whole else 1 if any(len(each) > _SHORT or each in _BRIEF for each in had) else 0
         if told:
