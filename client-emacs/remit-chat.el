@@ -22,6 +22,7 @@
 
 (declare-function remit-ask "remit" (line))
 (declare-function remit-review "remit" ())
+(declare-function remit-yes "remit" ())
 (declare-function remit-stop "remit" ())
 
 (defvar-local remit--root nil "The workspace folder of this chat.")
@@ -29,6 +30,7 @@
 (defvar-local remit--running nil "The running turn.")
 (defvar-local remit--intent nil "The intent of the running turn's current step.")
 (defvar-local remit--standing nil "Mode and state of the workflow, or nil if the mode is `explore'.")
+(defvar-local remit--suggestion nil "The sentence that a yes as the next message would do, or nil.")
 (defvar-local remit--questions nil "The questions that wait, oldest first.")
 (defvar-local remit--streaming nil "Whether the next streamed text continues the last line.")
 
@@ -37,6 +39,7 @@
     (define-key map "i" #'remit-ask)
     (define-key map "r" #'remit-review)
     (define-key map "k" #'remit-stop)
+    (define-key map (kbd "RET") #'remit-yes)
     map)
   "Keymap of the chat.")
 
@@ -97,6 +100,7 @@ The first lines of a long chat are removed."
         (forward-line over)
         (delete-region (point-min) (point))
         (insert "… earlier lines are in the session: M-x remit-sessions\n"))))
+  (setq remit--suggestion nil)
   (remit--say (concat "\n❯ " line) 'remit-prompt))
 
 (defun remit--stream (text)
@@ -109,7 +113,7 @@ The first lines of a long chat are removed."
 (defun remit--clear ()
   "Empty the chat."
   (let ((inhibit-read-only t)) (erase-buffer))
-  (setq remit--streaming nil))
+  (setq remit--streaming nil remit--suggestion nil))
 
 (defun remit--truth (value)
   "Return whether VALUE is true in JSON."
@@ -189,7 +193,9 @@ It did if OK is true and no program of RESULT ended with an error."
                 (if well 'remit-hint 'remit-problem))))
 
 (defun remit--draw-end (result)
-  "Add the files that a turn changed, and how it ended, from RESULT."
+  "Add the files that a turn changed, and how it ended, from RESULT.
+If the model suggests a sentence, say which key answers yes (MOD-29)."
+  (setq remit--suggestion (plist-get result :suggestion))
   (seq-doseq (change (plist-get result :changes))
     (remit--say (format "  %s%s%s%s"
                         (if (plist-get change :moved_from) (format "%s → " (plist-get change :moved_from)) "")
@@ -206,7 +212,8 @@ It did if OK is true and no program of RESULT ended with an error."
     (cond
      (problem (remit--say (remit--problem problem) 'remit-problem))
      ((or reason (not (equal status "completed")))
-      (remit--say (if reason (format "%s: %s" status reason) status) 'remit-ask))
+      (remit--say (if reason (format "%s: %s" status reason) status) 'remit-ask)
+      (when remit--suggestion (remit--say "  RET yes   i in other words" 'remit-hint)))
      ((and (plist-member result :tool_trace) (= (length (plist-get result :changes)) 0))
       (let ((calls (length (plist-get result :tool_trace))))
         (remit--say (format "completed · %d call%s, no file changed" calls (if (= calls 1) "" "s")) 'remit-hint))))))

@@ -7,6 +7,8 @@ local known = server.known
 local MOST_LINES = 10000
 local space = vim.api.nvim_create_namespace('remit.chat')
 local buffer, asked_at, marks, streaming = nil, nil, {}, nil
+-- The message that answers yes to the model's question, and the key that sends it.
+local YES, YES_KEY = 'yes', '<CR>'
 
 local GROUPS = {
   RemitIntent = 'Type', RemitTool = 'Function', RemitHint = 'Comment', RemitError = 'ErrorMsg', RemitAsk = 'WarningMsg',
@@ -102,6 +104,14 @@ local function unset_answers()
   for key in pairs(ANSWERS) do pcall(vim.keymap.del, 'n', key, { buffer = ready() }) end
 end
 
+--- Lets a key say yes to the sentence that the model suggests, until anything else is sent (MOD-29).
+local function offer_yes()
+  vim.keymap.set('n', YES_KEY, function() require('remit.turn').ask(YES) end, { buffer = ready(), nowait = true })
+  M.say('  Enter yes   i in other words', 'RemitHint')
+end
+
+local function withdraw_yes() pcall(vim.keymap.del, 'n', YES_KEY, { buffer = ready() }) end
+
 local function window()
   for _, each in ipairs(vim.api.nvim_list_wins()) do
     if vim.api.nvim_win_get_buf(each) == ready() then return each end
@@ -175,6 +185,7 @@ end
 --- Begins a turn in the chat. The oldest lines are removed, so that a long chat stays as quick as a short one (NVI-08).
 function M.asked(line)
   local there = ready()
+  withdraw_yes()
   local over = vim.api.nvim_buf_line_count(there) - MOST_LINES
   if over > 0 then
     vim.bo[there].modifiable = true
@@ -187,6 +198,7 @@ end
 function M.clear()
   marks, asked_at, streaming = {}, nil, nil
   local there = ready()
+  withdraw_yes()
   vim.bo[there].modifiable = true
   vim.api.nvim_buf_set_lines(there, 0, -1, false, {})
   vim.bo[there].modifiable = false
@@ -336,9 +348,10 @@ end
 
 local MADE = { created = ' (new)', deleted = ' (deleted)' }
 
---- Draws how a turn ended: the files that it changed, and why not everything was done.
+--- Draws how a turn ended: the files that it changed, why not everything was done, and what a yes would do.
 function M.ended(result)
   streaming = nil
+  withdraw_yes()
   local problem, reason, changes = known(result.error), known(result.reason), result.changes or {}
   for _, change in ipairs(changes) do
     local lines = known(change.added) and (' +%d −%d'):format(change.added, change.removed) or ''
@@ -350,6 +363,7 @@ function M.ended(result)
   if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
   if result.status ~= 'completed' or reason then
     add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk')
+    if known(result.suggestion) then offer_yes() end
   elseif #changes == 0 and result.tool_trace then
     local calls = #result.tool_trace
     add({ ('completed · %d call%s, no file changed'):format(calls, calls == 1 and '' or 's') }, 'RemitHint')

@@ -48,6 +48,8 @@ export interface Turn {
   readonly status: 'running' | RunResult['status'];
   /** Why nothing was done, or not everything. */
   readonly reason: string | null;
+  /** The sentence that the model would follow if the next message were a yes (MOD-29). */
+  readonly suggestion: string | null;
   readonly items: readonly Item[];
   /** The files that the turn changed. */
   readonly changes: readonly FileOutcome[];

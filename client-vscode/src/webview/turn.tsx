@@ -2,7 +2,7 @@
 import { Fragment } from 'preact';
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
-import type { FilePlace, FromWebview } from '../chat/messages';
+import { YES, type FilePlace, type FromWebview } from '../chat/messages';
 import { reasonLeft } from '../chat/repeats';
 import { count, folderName, isOpen, type IntentItem, type NoteItem, type Turn } from '../chat/view';
 import type { FileOutcome } from '../contract';
@@ -137,6 +137,7 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
     took !== null && duration(took),
   ].filter(Boolean);
   return <>
+    {last && turn.suggestion !== null && <Suggested sentence={turn.suggestion} send={send} />}
     {turn.changes.length > 0 && <Changes turn={turn} last={last} send={send} />}
     <div class={`ending ${turn.status}`} data-testid="ending">
       <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span>
@@ -153,6 +154,18 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
       )}
     </div>
   </>;
+}
+
+/** The button that answers the model's question with a yes (MOD-29). */
+function Suggested({ sentence, send }: { readonly sentence: string; readonly send: Send }) {
+  const does = say('Yes: {0}', visibleLine(sentence));
+  return (
+    <div class="suggested">
+      <button type="button" class="primary" data-testid="yes" title={does} aria-label={does} onClick={() => send({ type: 'ask', text: YES, attachments: [] })}>
+        {say('Yes')}
+      </button>
+    </div>
+  );
 }
 
 /** The files that a turn changed. Each can be opened, and the last turn's changes can be taken back. */

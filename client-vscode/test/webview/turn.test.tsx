@@ -395,4 +395,13 @@ describe('how a turn ends', () => {
     expect(drawn(started, completed({ changes, taken_back_by: 'redo' }))).toMatch(/>Redo<\/button>/);
     expect(drawn(started, completed({ changes, taken_back_by: 'redo' }))).not.toContain('>Undo</button>');
   });
+
+  test('MOD-29 a yes is a button that says what it would do, until anything else is sent', () => {
+    const begun = reduce(EMPTY, asked('get rid of it'));
+    const view = events(started, completed({ status: 'declined', suggestion: 'remove line 1 of a\u202e.py' }))
+      .reduce((each, event) => reduce(each, { type: 'event', event }), begun);
+    expect(rowsDrawn(view)).toMatch(/<button [^>]*aria-label="Yes: remove line 1 of a⟨U\+202E⟩.py"[^>]*>Yes<\/button>/);
+    expect(rowsDrawn(reduce(view, { ...asked('/help'), turn_id: 'other' }))).not.toContain('>Yes</button>');
+    expect(drawn(started, completed({ status: 'declined' }))).not.toContain('>Yes</button>');
+  });
 });

@@ -244,11 +244,18 @@ def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit 
     if result.reason and not _told_at_length(result):
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
-    if result.status == "declined" and command != IN_CHAT and "?" in (result.final_output or ""):
-        yield style_text('  answer: remit --continue "…"', "dim")
+    if command != IN_CHAT and (words := _answer_to_give(result)):
+        yield style_text(f"  answer: remit --continue {words}", "dim")
     yield from _changes(result, command)
     calls = counted(len(result.tool_trace), "call")
     yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")
+
+
+def _answer_to_give(result: RunResult) -> str | None:
+    """Returns what a person writes to answer the model's question, or None if it asks nothing."""
+    if result.suggestion is not None:
+        return "yes"
+    return '"…"' if result.status == "declined" and "?" in (result.final_output or "") else None
 
 
 _ONE_BLOCK = re.compile(r"(`{3,})[\w.+-]*\n(?P<body>.*)\n\1\s*", re.DOTALL)

@@ -52,6 +52,7 @@ ASKED_FOR = "For `{wish}`: {question}"
 NOT_GONE_ON = "I did not go on to `{wish}`."
 SOME = "Changed in part: you left out some of the changes."
 PROPOSED = "Proposed. Your review decides what is written."
+DID_YOU_MEAN = "Did you mean: `{plain}`? Say `yes`, or say it in other words."
 UNKNOWN = "I stopped: I do not know whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
 NO_DEFINITION = "I stopped: I found no definition of `{name}`."
@@ -101,16 +102,23 @@ _EXIT = re.compile(r"exit code (-?\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The last sentence of a turn, and whether the request was `done`, or `asks` for what it lacks."""
+    """The last sentence of a turn, and whether the request was `done`, or `asks` for what it lacks. `suggestion` is the
+    plain sentence that a yes stands for."""
 
     text: str
     done: bool = False
     asks: bool = False
+    suggestion: str | None = None
 
     @classmethod
     def asking(cls, text: str) -> Ending:
         """Returns the question for what a request lacks, or what it says in place of one."""
         return cls(text, asks="?" in text)
+
+    @classmethod
+    def suggesting(cls, plain: str) -> Ending:
+        """Returns the question whether a plain sentence is what was meant."""
+        return cls(DID_YOU_MEAN.format(plain=plain), asks=True, suggestion=plain)
 
 
 def answer(route: Routed, result: str) -> Ending:

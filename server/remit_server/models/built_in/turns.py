@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import taken_in_part
+from remit_server.models.built_in.answers import DID_YOU_MEAN, taken_in_part
 from remit_server.models.built_in.routes import Routed
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -81,8 +81,7 @@ class Turn:
         return self.result.startswith("error ")
 
 
-DID_YOU_MEAN = "Did you mean: `{plain}`? Say `yes`, or say it in other words."
-_MEANT = re.compile(r"Did you mean: `(.+)`\? Say `yes`")
+_MEANT = re.compile("(.+)".join(map(re.escape, DID_YOU_MEAN.split("{plain}"))))
 _YES = re.compile(
     r"\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|exactly|right|correct|do it|go ahead|please do|ja|genau|jawohl|mach das|"
     r"oui|d'accord|sí|si|claro|sì|certo|sim|はい)"

@@ -25,7 +25,7 @@ from remit_server.models.built_in.language.sentences import Sentence, read_sente
 from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import MOST_CHARS, may_be_wish, route
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.built_in.turns import DID_YOU_MEAN, LOOKS, MOST_LINES, Offered, TriedCall, Turn, is_offered
+from remit_server.models.built_in.turns import LOOKS, MOST_LINES, Offered, TriedCall, Turn, is_offered
 from remit_server.models.built_in.wishes import odd_one
 
 Follow = Callable[[Sequence[str], Turn], Routed | Ending | None]
@@ -44,7 +44,7 @@ def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], fol
     if (guessed := guess_wish(turn, offered, files, follow)) is not None:
         return guessed
     if (plain := in_quotes(said, files)) is not None:
-        return Ending.asking(DID_YOU_MEAN.format(plain=plain))
+        return Ending.suggesting(plain)
     return _look(turn, offered, files) or declined
 
 
@@ -98,7 +98,7 @@ def _take(guess: Guess, tried: Sequence[TriedCall], follow: Follow) -> Routed | 
     """Returns the next step of what is surely meant, after the calls that were made for it, or asks for what may be
     meant. None if it cannot be done."""
     if not guess.sure:
-        return Ending.asking(DID_YOU_MEAN.format(plain=guess.plain))
+        return Ending.suggesting(guess.plain)
     came = follow((guess.plain,), Turn(guess.plain, tuple(tried)))
     if not isinstance(came, Ending):
         return came

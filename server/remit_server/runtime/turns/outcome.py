@@ -101,7 +101,7 @@ OWN_REFUSALS = REFUSALS | {
 }
 """The same for the person's own calls, which end at the gate; a model that the gate stops can declare an intent."""
 SAID_SO: Mapping[Declined, str] = MappingProxyType(
-    {"declined": "the model could not do this", "asks": "it asks you for what is missing"}
+    {"declined": "the model could not do this", "asks": "it waits for your answer"}
 )
 SAID_NOTHING = "the model gave no answer"
 LAST_FAILED = "the last command failed"
@@ -110,12 +110,14 @@ SAID_SO_OF_SOME = "the model could not do all of it"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a turn ended: its answer, and the error or the reason why not all was done."""
+    """How a turn ended: its answer, the error or the reason why not all was done, and the sentence that a yes to its
+    question stands for."""
 
     status: RunStatus
     output: str | None = None
     error: ErrorPayload | None = None
     reason: str | None = None
+    suggestion: str | None = None
 
 
 def judge_turn(

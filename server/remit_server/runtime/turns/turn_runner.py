@@ -177,6 +177,7 @@ class TurnRunner:
             tighten_mode(Mode(request.policy.mode), turn, self.dispatcher.parts.audit)
         output: str | None = None
         declined: Declined | None = None
+        suggestion: str | None = None
         not_attached = list[str]()
         for number, part in enumerate(request.parts):
             match part:
@@ -188,11 +189,12 @@ class TurnRunner:
                     not_attached += attached.failed
                     turn.sub_agents = agent
                     reply = await agent.answer(part, session.conversation, turn, request.context, attached.texts)
-                    output, declined = reply.message.text, reply.declined
+                    output, declined, suggestion = reply.message.text, reply.declined, reply.suggestion
                 case CallInput():
                     if not await self._own_call(part, number, session, turn) and self._decides_rest(part):
                         break
-        return judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
+        ended = judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
+        return replace(ended, suggestion=suggestion)
 
     def _decides_rest(self, part: CallInput) -> bool:
         """Returns whether the rest of the request depends on this call, because its tool sets a mode or reviews."""
@@ -277,6 +279,7 @@ class TurnRunner:
             status=outcome.status,
             final_output=outcome.output,
             reason=outcome.reason,
+            suggestion=outcome.suggestion,
             usage=turn.usage,
             tool_trace=tuple(turn.trace),
             changes=turn.changes.summary(self.dispatcher.parts.redactor.redact),
