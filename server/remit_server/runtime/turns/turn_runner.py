@@ -143,10 +143,8 @@ class TurnRunner:
             return Outcome("failed", error=internal())
 
     async def _work(self, request: RunRequest, session: Session, turn: Turn, taken_up: TakenUp | None) -> Outcome:
-        if taken_up is not None:
-            end = await asyncio.to_thread(find_end, taken_up, request, self._settings)
-            if end is not None:
-                return end
+        if taken_up is not None and (end := await self._find_end(request, session, turn, taken_up)) is not None:
+            return end
         if any(isinstance(part, TextInput) for part in request.parts):
             short = await asyncio.to_thread(shortage, self._settings)
             if short is not None:
@@ -195,6 +193,14 @@ class TurnRunner:
                         break
         ended = judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
         return replace(ended, suggestion=suggestion)
+
+    async def _find_end(self, request: RunRequest, session: Session, turn: Turn, taken_up: TakenUp) -> Outcome | None:
+        """Returns how a taken-up turn ends without running again, after noting what it changed; None if it begins
+        again."""
+        end = await asyncio.to_thread(find_end, taken_up, request, self._settings)
+        if end is not None and taken_up.here:
+            await session.note_changes(turn, self.dispatcher.parts.workspace)
+        return end
 
     def _decides_rest(self, part: CallInput) -> bool:
         """Returns whether the rest of the request depends on this call, because its tool sets a mode or reviews."""
@@ -273,6 +279,7 @@ class TurnRunner:
         return result.ok
 
     def _result(self, request: RunRequest, turn: Turn, outcome: Outcome) -> RunResult:
+        changes = turn.changes.summary(self.dispatcher.parts.redactor.redact)
         return RunResult(
             session_id=request.session_id,
             turn_id=request.turn_id,
@@ -282,7 +289,7 @@ class TurnRunner:
             suggestion=outcome.suggestion,
             usage=turn.usage,
             tool_trace=tuple(turn.trace),
-            changes=turn.changes.summary(self.dispatcher.parts.redactor.redact),
+            changes=changes if outcome.changes is None else outcome.changes,
             taken_back_by=taken_back_by(turn.history.turns(), turn.turn_id),
             error=outcome.error,
         )
