@@ -137,6 +137,21 @@ export function folderName({ folders, workspace }: Turn): string | null {
   return name !== undefined && folders.filter((each) => each.name === name).length === 1 ? name : workspace;
 }
 
+/** The files that are gone by what the turns say they have changed: their paths, by the folder of the turns. */
+export function goneFiles(turns: readonly Turn[]): ReadonlyMap<string | null, ReadonlySet<string>> {
+  const gone = new Map<string | null, Set<string>>();
+  for (const { workspace, changes } of turns) {
+    const files = gone.get(workspace) ?? new Set();
+    for (const { path, how, moved_from } of changes) {
+      if (moved_from !== null) files.add(moved_from);
+      if (how === 'deleted') files.add(path);
+      else files.delete(path);
+    }
+    gone.set(workspace, files);
+  }
+  return gone;
+}
+
 /** The questions that still wait for the person, oldest first. */
 export function pending(view: Pick<View, 'turns'>): readonly ApprovalItem[] {
   return view.turns.flatMap((turn) => turn.items.filter((item) => item.kind === 'approval' && isOpen(item)) as ApprovalItem[]);
