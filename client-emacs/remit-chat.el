@@ -97,16 +97,14 @@ A window whose point is at the end follows."
 
 (defun remit--say-printed (event)
   "Add what a command printed, from EVENT, and note where it stands."
-  (let* ((text (plist-get event :text))
-         (place (remit--say text 'remit-hint))
+  (let* ((place (remit--say (plist-get event :text) 'remit-hint))
          (call (plist-get event :tool_call_id))
          (known (cl-find call remit--tellings :key #'remit-telling-call :test #'equal))
          (last (and known (car (remit-telling-places known)))))
     (cond
-     ((not known) (push (make-remit-telling :call call :places (list place) :words text) remit--tellings))
+     ((not known) (push (make-remit-telling :call call :places (list place)) remit--tellings))
      ((= (cdr last) (car place)) (set-marker (cdr last) (cdr place)))
-     (t (push place (remit-telling-places known))))
-    (when known (setf (remit-telling-words known) (concat (remit-telling-words known) "\n" text)))))
+     (t (push place (remit-telling-places known))))))
 
 (defun remit--tell-once (answer ending)
   "Take away what ANSWER or ENDING of the turn tells again."

@@ -14,10 +14,14 @@
 (require 'subr-x)
 
 (cl-defstruct remit-telling
-  "What the lines of the chat in PLACES tell of the call CALL: WORDS.
-Each place is a pair of markers.  SHORT is what stays if the end of the turn
-tells it again; nil if nothing stays."
+  "What the chat tells of the call CALL in PLACES, which are pairs of markers.
+That is WORDS, why it was not done, with SHORT, which stays if the end of the
+turn tells it again; or, without them, what its command printed."
   call places words short)
+
+(defun remit--printed-at (places)
+  "Return the text of this buffer between the markers of PLACES."
+  (mapconcat (lambda (place) (buffer-substring-no-properties (car place) (cdr place))) places ""))
 
 (defun remit--plain (text)
   "Return TEXT without what can differ between two tellings."
@@ -39,11 +43,11 @@ tells it again; nil if nothing stays."
     reason))
 
 (defun remit--is-told-again (telling answer ending)
-  "Return whether ANSWER or ENDING of the turn tells TELLING again."
+  "Return whether ANSWER or ENDING of the turn tells TELLING of this chat again."
   (let ((words (remit-telling-words telling)))
-    (if (remit-telling-short telling)
+    (if words
         (or (remit--tells answer words) (remit--tells ending words))
-      (remit--has-output answer words))))
+      (remit--has-output answer (remit--printed-at (remit-telling-places telling))))))
 
 (provide 'remit-repeats)
 ;;; remit-repeats.el ends here

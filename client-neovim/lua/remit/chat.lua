@@ -90,6 +90,7 @@ local KEYS = {
 local function ready()
   if buffer and vim.api.nvim_buf_is_valid(buffer) then return buffer end
   buffer = vim.api.nvim_create_buf(false, true)
+  repeats.forget(buffer)
   vim.api.nvim_buf_set_name(buffer, 'remit://chat')
   for name, value in pairs({ buftype = 'nofile', bufhidden = 'hide', swapfile = false, filetype = 'remit', modifiable = false }) do
     vim.bo[buffer][name] = value
@@ -298,7 +299,7 @@ local DRAWN = {
   end,
   tool_output = function(event)
     local row = M.say(event.text, 'RemitHint')
-    repeats.note_printed(buffer, row, #split(event.text), event.tool_call_id, event.text)
+    repeats.note_printed(buffer, row, #split(event.text), event.tool_call_id)
   end,
   command_waits = function(event) M.say(event.means, 'RemitHint') end,
   process_changed = function(event) M.say(event.means, 'RemitHint') end,

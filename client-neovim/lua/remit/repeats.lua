@@ -9,21 +9,21 @@ local function plain(text) return vim.trim((text:lower():gsub('`', ''):gsub('%s+
 
 local function tells(told, words) return plain(told):find(plain(words), 1, true) ~= nil end
 
-local function lines_of(text)
-  return vim.tbl_filter(function(line) return line ~= '' end, vim.tbl_map(vim.trim, vim.split(text, '\n')))
-end
-
---- Whether an answer has every line of what a command printed.
-local function has_output(answer, output)
-  local there, lines = {}, lines_of(output)
-  for _, line in ipairs(lines_of(answer)) do there[line] = true end
-  for _, line in ipairs(lines) do
-    if not there[line] then return false end
-  end
-  return #lines > 0
-end
-
 local function row_of(buffer, place) return vim.api.nvim_buf_get_extmark_by_id(buffer, space, place.mark, {})[1] end
+
+--- Whether an answer has every line of what a command printed at these places of the chat.
+local function has_output(answer, buffer, places)
+  local there, some = {}, false
+  for _, line in ipairs(vim.split(answer, '\n')) do there[vim.trim(line)] = true end
+  for _, place in ipairs(places) do
+    local row = row_of(buffer, place)
+    for _, line in ipairs(vim.api.nvim_buf_get_lines(buffer, row, row + place.count, false)) do
+      if vim.trim(line) ~= '' and not there[vim.trim(line)] then return false end
+      some = some or vim.trim(line) ~= ''
+    end
+  end
+  return some
+end
 
 local function place_at(buffer, row, count) return { mark = vim.api.nvim_buf_set_extmark(buffer, space, row, 0, {}), count = count } end
 
@@ -33,17 +33,16 @@ function M.reason_left(reason, answer)
   if not told then return reason end
 end
 
---- Notes that `count` lines from `row` on are `text`, which the command of a call printed.
-function M.note_printed(buffer, row, count, call, text)
-  local known = printed[call] or { text = '', places = {} }
-  local last = known.places[#known.places]
+--- Notes that the command of a call printed `count` lines, from `row` on.
+function M.note_printed(buffer, row, count, call)
+  local places = printed[call] or {}
+  local last = places[#places]
   if last and row_of(buffer, last) + last.count == row then
     last.count = last.count + count
   else
-    table.insert(known.places, place_at(buffer, row, count))
+    table.insert(places, place_at(buffer, row, count))
   end
-  known.text = known.text .. '\n' .. text
-  printed[call] = known
+  printed[call] = places
 end
 
 --- Notes that `count` lines from `row` on say why a call was not done; `short` is the line that does not.
@@ -53,8 +52,8 @@ end
 
 --- Takes away what the answer or the `ending` of the turn tells again. `replace(row, count, lines)` changes the chat.
 function M.tell_once(buffer, answer, ending, replace)
-  for _, call in pairs(printed) do
-    for _, place in ipairs(has_output(answer, call.text) and call.places or {}) do replace(row_of(buffer, place), place.count, {}) end
+  for _, places in pairs(printed) do
+    for _, place in ipairs(has_output(answer, buffer, places) and places or {}) do replace(row_of(buffer, place), place.count, {}) end
   end
   for _, call in ipairs(failed) do
     if tells(answer, call.why) or tells(ending, call.why) then replace(row_of(buffer, call.place), call.place.count, { call.short }) end
