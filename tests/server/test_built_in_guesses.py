@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_server.contract import TurnEnded
-from remit_server.models.built_in.answers import DID_YOU_MEAN
 from remit_server.models.built_in.guesses.words import Wording, stems, tokens
 from remit_server.models.built_in.language.sentences import read_sentence
 from remit_server.models.built_in.routing import MOST_CHARS
+from remit_server.models.built_in.turns import did_you_mean
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
 from remit_server.sessions.session_file import read_session
@@ -102,6 +102,11 @@ ASKED = [
     ("i need a fresh bundle", "run `npm run bundle`"),
     ("Alm is not at work, put no into stations.csv", 'change line 2 of data/stations.csv to "S01,Alm,1890,no"'),
     ("NIGHT_FEE bitte auf 400 anheben und dann ausliefern", "set NIGHT_FEE to 400 in src/tariff.py"),
+    (
+        "night fee is 400 now, spring 15",
+        "set NIGHT_FEE to 400 in src/tariff.py, then set SPRING to 15 in src/tariff.py",
+    ),
+    ("NIGHT_FEE may be 30. bundle when youre done", "set NIGHT_FEE to 30 in src/tariff.py, then run `npm run bundle`"),
 ]
 
 
@@ -110,7 +115,7 @@ async def test_MOD_29_what_may_be_meant_is_asked(tmp_path: Path, subtests: pytes
         for sentence, plain in ASKED:
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
-                assert (result.status, result.final_output) == ("declined", DID_YOU_MEAN.format(plain=plain))
+                assert (result.status, result.final_output) == ("declined", did_you_mean(plain))
                 assert result.suggestion == plain
                 assert changed(bench.workspace) == {}
             reset(bench.workspace)
@@ -135,6 +140,8 @@ async def test_MOD_29_a_question_is_answered_with_the_lines_that_have_its_words(
 
 
 NOTHING = [
+    "run cook src/receipt.py",
+    "run tools/nosuch.sh with src/receipt.py",
     "why is NIGHT_FEE 350 and not 400?",
     "do not set NIGHT_FEE to 400",
     "should NIGHT_FEE be 400?",
@@ -166,6 +173,38 @@ async def test_MOD_29_a_wish_that_no_rule_takes_is_done_beside_one_that_a_rule_t
         assert (bench.workspace / "src/tariff.py").read_text() == FILES["src/tariff.py"].replace("350", "400")
         assert result.final_output is not None
         assert "mend the bike" in result.final_output
+
+
+BOTH = [
+    (
+        "the night fee is 400 now and the backup keeps 14",
+        {"src/tariff.py": "NIGHT_FEE = 400\n", "tools/backup.sh": "KEEP=14\n"},
+    ),
+    (
+        "make the black tea stock 25, green tea 10",
+        {"data/stock.json": '"stock": 10 },\n  { "name": "Black tea", "stock": 25 }\n'},
+    ),
+    ('tick "book the dentist" and "mend the bike"', {"notes/todo.md": "- [x] book the dentist\n- [x] mend the bike\n"}),
+    ("NIGHT_FEE is 400 now, spring friends get 20", {"src/tariff.py": 'SPRING": 20,\n'}),
+    ("NIGHT_FEE should be 400. syntax check please", {"src/tariff.py": "NIGHT_FEE = 400\n"}),
+]
+
+
+async def test_MOD_29_two_wishes_that_no_rule_takes_are_done(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    async with project(tmp_path) as bench:
+        for sentence, texts in BOTH:
+            with subtests.test(sentence):
+                result = await bench.ask(sentence, session=sentence)
+                now = changed(bench.workspace)
+                assert (result.status, [*now]) == ("completed", [*texts])
+                assert all(text in now[path] for path, text in texts.items())
+            reset(bench.workspace)
+
+
+async def test_MOD_29_a_file_that_is_not_known_is_not_taken_for_another(tmp_path: Path) -> None:
+    async with project(tmp_path) as bench:
+        await bench.ask("set KEEP to 9 in .env and KEEP to 5 in tools/backup.sh")
+        assert "KEEP=9" not in (bench.workspace / "tools/backup.sh").read_text()
 
 
 async def test_MOD_29_after_a_no_nothing_else_is_tried(tmp_path: Path) -> None:

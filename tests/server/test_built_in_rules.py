@@ -81,6 +81,7 @@ from remit_server.models.built_in.routes import (
 from remit_server.models.built_in.routing import route
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.steps import next_step
+from remit_server.models.built_in.turns import suggest
 from remit_server.models.built_in.wishes import wishes_in
 from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.opening import open_runtime
@@ -261,6 +262,15 @@ CALLS += [
         "edit_file",
         {"path": "README.md", "old_text": "teh", "new_text": "the", "replace_all": True},
     ),
+]
+
+
+CALLS += [
+    ("run ruff check src/cart.py", "run_command", {"command": "ruff check src/cart.py"}),
+    ("run cp notes.txt b.txt", "run_command", {"command": "cp notes.txt b.txt"}),
+    ("run make hello", "run_command", {"command": "make hello"}),
+    ("which files import json?", "search_files", {"pattern": r"\bjson\b", "context_lines": 0}),
+    ("welche Dateien benutzen Cart", "search_files", {"pattern": r"\bCart\b", "context_lines": 0}),
 ]
 
 
@@ -837,7 +847,7 @@ IN_QUOTES = {
 def test_MOD_23_a_sentence_whose_texts_are_plain_words_is_given_back_in_quotes(sentence: str) -> None:
     ending = next_step([UserMessage(sentence)], {}, FILES)
     assert isinstance(ending, Ending)
-    assert ending == Ending.suggesting(IN_QUOTES[sentence])
+    assert ending == suggest(IN_QUOTES[sentence])
     assert isinstance(route(IN_QUOTES[sentence], FILES), Edited | Routed)
 
 
@@ -846,6 +856,9 @@ WISHES_OF = {
         'add "milk" to the end of notes.txt',
         "remove the first line in notes.txt",
     ),
+    "run make hello and show git status": ("run make hello", "show git status"),
+    "delete notes.txt and run make hello": ("delete notes.txt", "run make hello"),
+    "run make hello and run the tests": ("run make hello", "run the tests"),
     "run make lint, then make stock": ("run make lint", "make stock"),
     "show src/tax.py and then set RATE to 0.2 in it": ("show src/tax.py", "set RATE to 0.2 in src/tax.py"),
     "where is total defined, and what is RATE set to?": ("where is total defined", "what is RATE set to?"),
@@ -1571,7 +1584,7 @@ async def built_in(folder: Path) -> AsyncIterator[Bench]:
 
 DONE = [
     ("which files are there?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
-    ("find all TODOs", "completed", "`TODO` is nowhere in the files."),
+    ("find all TODOs", "completed", "`TODO` is nowhere in the files that I may read."),
     ("find 'a (b)' in notes.txt", "completed", "`a (b)` is nowhere in notes.txt."),
     ("find the definition of curry", "completed", "It is defined in tools.py, line 3."),
     ("look up the definition of the function curry()", "completed", "It is defined in tools.py, line 3."),
@@ -1721,6 +1734,50 @@ async def test_MOD_23_two_wishes_are_done_in_their_order(tmp_path: Path) -> None
             f"{CHANGED}\n\n```py\nclass Cart:\n    total = 5\n```\n\n{DELETED_FILE.format(path='notes.txt')}",
         )
         assert not (bench.workspace / "notes.txt").exists()
+
+
+ANSWERED = [
+    (("rename RATE", "PRICE", "a_table.py"), "a_table.py", "PRICE = 2\n"),
+    (
+        ("add a docstring to curry in tools.py", "What it costs."),
+        "tools.py",
+        'class curry:\n    """What it costs."""\n',
+    ),
+    (("set RATE in a_table.py", "3"), "a_table.py", "RATE = 3\n"),
+    (("replace 'milk' in notes.txt", "oat milk"), "notes.txt", "oat milk\n"),
+]
+
+
+@pytest.mark.parametrize(("said", "path", "text"), ANSWERED)
+async def test_MOD_23_the_answer_to_a_question_completes_the_wish(
+    tmp_path: Path, said: tuple[str, ...], path: str, text: str
+) -> None:
+    async with built_in(tmp_path) as bench:
+        for sentence in said:
+            await bench.ask(sentence)
+        assert text in (bench.workspace / path).read_text()
+
+
+async def test_MOD_23_a_new_wish_is_no_answer_to_the_question_before_it(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        asked = await bench.ask("delete the file")
+        shown = await bench.ask("show notes.txt")
+        answered = await bench.ask("notes.txt")
+        assert [each.status for each in (asked, shown, answered)] == ["declined", "completed", "completed"]
+        assert (bench.workspace / "notes.txt").exists()
+
+
+async def test_MOD_23_what_a_search_left_out_is_told(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        (bench.workspace / "huge.log").write_text("needle\n" * 400_000)
+        result = await bench.ask("search for needle")
+        assert "huge.log" in (result.final_output or "")
+
+
+async def test_MOD_23_an_exact_text_is_replaced_within_words_where_it_is_no_word(tmp_path: Path) -> None:
+    async with built_in(tmp_path) as bench:
+        result = await bench.ask("replace 'il' with 'al' in notes.txt")
+        assert (result.status, (bench.workspace / "notes.txt").read_text()) == ("completed", "malk\n")
 
 
 async def test_MOD_23_after_what_was_not_done_no_other_wish_is(tmp_path: Path) -> None:

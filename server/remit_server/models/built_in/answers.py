@@ -34,8 +34,9 @@ from remit_server.models.built_in.rules.looking import BY_KEYWORD, DEFINED
 
 SHOWN = "`remit model` shows those that you can use."
 CONNECT = f"connect a model: {SHOWN}"
-RENAMED = "Renamed every occurrence."
+ONLY_WITHIN = "it occurs only inside longer words"
 REPLACED = "Replaced every occurrence."
+RENAMED = "Renamed every occurrence."
 DELETED = "Deleted the line."
 DELETED_FILE = "Deleted {path}."
 DELETED_LINES = "Deleted the lines."
@@ -52,7 +53,6 @@ ASKED_FOR = "For `{wish}`: {question}"
 NOT_GONE_ON = "I did not go on to `{wish}`."
 SOME = "Changed in part: you left out some of the changes."
 PROPOSED = "Proposed. Your review decides what is written."
-DID_YOU_MEAN = "Did you mean: `{plain}`? Say `yes`, or say it in other words."
 UNKNOWN = "I stopped: I do not know whether the file was changed. Look at it in the editor."
 NOT_FOUND = "I stopped: no definition was found."
 NO_DEFINITION = "I stopped: I found no definition of `{name}`."
@@ -114,11 +114,6 @@ class Ending:
     def asking(cls, text: str) -> Ending:
         """Returns the question for what a request lacks, or what it says in place of one."""
         return cls(text, asks="?" in text)
-
-    @classmethod
-    def suggesting(cls, plain: str) -> Ending:
-        """Returns the question whether a plain sentence is what was meant."""
-        return cls(DID_YOU_MEAN.format(plain=plain), asks=True, suggestion=plain)
 
 
 def answer(route: Routed, result: str) -> Ending:
@@ -297,7 +292,13 @@ def _found(route: Routed, result: str) -> str:
     lines = [f"{each.path}:{each.line}: {each.text}" for each in _places(result)]
     if lines:
         return verbatim("\n".join(lines))
-    return f"{_sought(str(route.arguments['pattern']))} is nowhere in {route.arguments.get('path', 'the files')}."
+    where = route.arguments.get("path", "the files that I may read")
+    sought = _sought(str(route.arguments["pattern"]))
+    left_out = _FOR_MODEL.sub("", result.split("\n", 1)[0].partition("; ")[2])
+    return f"{sought} is nowhere in {f'what I searched; {left_out}' if left_out else where}."
+
+
+_FOR_MODEL = re.compile(r"; name [^;]* as `path` to search it")
 
 
 def _sought(pattern: str) -> str:

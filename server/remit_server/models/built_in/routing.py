@@ -100,6 +100,12 @@ def _route(text: str, files: AbstractSet[str]) -> Route:
 
 
 _TELLS = re.compile(r"\d|[\"'`“«„]")
+_DOES = re.compile(
+    r"(?:also |please |then )?(?:run|execute|start|delete|remove|add|create|rename|move|replace|f[üu]hre?|starte|"
+    r"l[öo]sche|lance|ex[ée]cute|ejecuta|corre|esegui|lancia)\b(?! (?:it|them|that|this|all)\b)",
+    re.IGNORECASE,
+)
+"""The verb of a wish that does more than look."""
 
 
 def _leaves_out(text: str, found: Route, files: AbstractSet[str]) -> bool:
@@ -109,7 +115,7 @@ def _leaves_out(text: str, found: Route, files: AbstractSet[str]) -> bool:
     for joined in joints if len(joints) <= MOST_JOINTS else ():
         sides = (text[: joined.start()].strip(), text[joined.end() :].strip())
         for side, other in (sides, sides[::-1]):
-            tells = _TELLS.search(other) or any(map(is_name, re.findall(r"\w+", other)))
+            tells = _TELLS.search(other) or any(map(is_name, re.findall(r"\w+", other))) or _DOES.match(other)
             if tells and route(side, files) == found != route(other, files):
                 return True
     return False

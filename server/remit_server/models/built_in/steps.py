@@ -21,6 +21,7 @@ from remit_server.models.built_in.answers import (
     HELP,
     NO_DEFINITION,
     NOT_GONE_ON,
+    ONLY_WITHIN,
     SOME,
     UNCHANGED,
     Ending,
@@ -39,6 +40,7 @@ from remit_server.models.built_in.edits.kinds import NoPlace
 from remit_server.models.built_in.edits.planning import lines_of, plan_edit
 from remit_server.models.built_in.language.sentences import WHERE, read_sentence, without_courtesy
 from remit_server.models.built_in.language.words import IDENTIFIER, names_file
+from remit_server.models.built_in.questions import whole_wish
 from remit_server.models.built_in.routes import Define, Edited, Help, Missing, Routed, Tail, ValueOf
 from remit_server.models.built_in.routing import MOST_CHARS, route
 from remit_server.models.built_in.rules.looking import definition_of
@@ -67,7 +69,7 @@ def next_step(messages: Sequence[Message], offered: Offered, known: AbstractSet[
     """
     turn = turn_of(messages)
     files = _files_before(turn, known)
-    turn = replace(turn, text=_with_attached(turn.text, files))
+    turn = replace(turn, text=_with_attached(whole_wish(turn, files), files))
     followed, left = _rules_so_far(turn, offered, files)
     if left is None:
         assert followed is not None
@@ -213,7 +215,7 @@ def _follow(text: str, turn: Turn, offered: Offered, files: AbstractSet[str]) ->
     came: Routed | Ending | None
     match found := route(text, files):
         case Help(about=about):
-            came = Ending(HELP[about], done=True)
+            came = Ending(HELP[about], done=about != "undo")
         case Missing(question=question):
             came = _seek(found, text, turn, offered, files) if found.sought else Ending.asking(question)
         case Edited():
@@ -238,7 +240,14 @@ def _call(routed: Routed, turn: Turn, offered: Offered) -> Routed | Ending | Non
     if turn.call is None:
         return routed if is_offered(routed, offered) else None
     made = turn.call.name == routed.tool and dict(turn.call.arguments) == dict(routed.arguments)
-    return answer(routed, turn.result) if made else None
+    if made and ONLY_WITHIN in turn.result and routed.tool == "edit_file":
+        return _within_words(routed)  # the person gave the exact text, which is nowhere a word of its own
+    within = turn.call.name == routed.tool and dict(turn.call.arguments) == dict(_within_words(routed).arguments)
+    return answer(_within_words(routed) if within else routed, turn.result) if made or within else None
+
+
+def _within_words(routed: Routed) -> Routed:
+    return replace(routed, arguments={name: each for name, each in routed.arguments.items() if name != "whole_word"})
 
 
 def _edit_line(edited: Edited, turn: Turn, offered: Offered) -> Routed | Ending | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import DID_YOU_MEAN, taken_in_part
+from remit_server.models.built_in.answers import Ending, taken_in_part
 from remit_server.models.built_in.routes import Routed
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -24,6 +24,21 @@ def is_offered(step: Routed, offered: Offered) -> bool:
     return any(tool.name == step.tool for tool in offered.get(step.intent, ()))
 
 
+def as_code(text: str) -> str:
+    """Returns a text as code of Markdown, in two marks if it has one itself."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def did_you_mean(plain: str) -> str:
+    """Returns the question whether a plain sentence is meant."""
+    return _DID_YOU_MEAN.format(plain=as_code(plain))
+
+
+def suggest(plain: str) -> Ending:
+    """Returns the ending that asks whether a plain sentence is meant, and names it."""
+    return Ending(did_you_mean(plain), asks=True, suggestion=plain)
+
+
 @dataclass(frozen=True, slots=True)
 class TriedCall:
     """A call and its result, which is empty until there is one."""
@@ -37,13 +52,22 @@ class TriedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A sentence of the person, and the answer to it."""
+
+    said: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
-    """The last sentence of the person, the calls that were made for it, with their results, and those that a rule made
-    before it gave up."""
+    """The last sentence of the person, the calls that were made for it, with their results, those that a rule made
+    before it gave up, and what the person said and was answered before."""
 
     text: str
     tried: tuple[TriedCall, ...] = ()
     before: tuple[TriedCall, ...] = ()
+    earlier: tuple[Exchange, ...] = ()
 
     @property
     def call(self) -> ProposedCall | None:
@@ -60,15 +84,20 @@ class Turn:
         """The result of the first search."""
         return next((each.result for each in self.tried if each.call.name == "search_files" and each.result), "")
 
+    def made(self, call: Routed) -> TriedCall | None:
+        """Returns this call as it was made first, or None if it was not made."""
+        return next((each for each in (*self.before, *self.tried) if each.is_of(call)), None)
+
     def result_of(self, call: Routed) -> str | None:
         """Returns the result of this call, or None if it was not made."""
-        return next((each.result for each in (*self.before, *self.tried) if each.is_of(call)), None)
+        made = self.made(call)
+        return None if made is None else made.result
 
-    def calls_after(self, call: Routed, *, itself: bool) -> tuple[TriedCall, ...]:
-        """Returns the calls that were made after this one, and `itself` before them."""
+    def calls_after(self, call: Routed) -> tuple[TriedCall, ...]:
+        """Returns the calls that were made after this one was made first."""
         every = (*self.before, *self.tried)
         at = next((at for at, each in enumerate(every) if each.is_of(call)), len(every))
-        return every[at if itself else at + 1 :]
+        return every[at + 1 :]
 
     @property
     def in_part(self) -> bool:
@@ -81,7 +110,8 @@ class Turn:
         return self.result.startswith("error ")
 
 
-_MEANT = re.compile("(.+)".join(map(re.escape, DID_YOU_MEAN.split("{plain}"))))
+_DID_YOU_MEAN = "Did you mean: {plain}? Say `yes`, or say it in other words."
+_MEANT = re.compile(r"Did you mean: (?P<mark>`+) ?(?P<plain>.+?) ?(?P=mark)\? Say `yes`")
 _YES = re.compile(
     r"\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|exactly|right|correct|do it|go ahead|please do|ja|genau|jawohl|mach das|"
     r"oui|d'accord|sí|si|claro|sì|certo|sim|はい)"
@@ -92,19 +122,24 @@ _YES = re.compile(
 
 def turn_of(messages: Sequence[Message]) -> Turn:
     """Returns the state of a conversation's last turn."""
-    turn, asked = Turn(""), ""
+    turn, asked, earlier = Turn(""), "", tuple[Exchange, ...]()
     for message in messages:
         match message:
             case UserMessage(text):
-                turn = Turn(asked if asked and _YES.fullmatch(text) else text)
+                turn = Turn(asked if asked and _YES.fullmatch(text) else text, earlier=earlier)
             case AssistantMessage(_, calls) if calls:
-                turn = Turn(turn.text, (*turn.tried, TriedCall(calls[-1])))
+                turn = replace(turn, tried=(*turn.tried, TriedCall(calls[-1])))
             case AssistantMessage(text):
                 meant = _MEANT.match(text)
-                asked = meant[1] if meant else ""
+                asked = meant["plain"] if meant else ""
+                earlier = (*earlier, Exchange(turn.text, text))[-MOST_QUESTIONS:]
             case ToolMessage(_, _, text) if turn.tried:
                 *before, last = turn.tried
-                turn = Turn(turn.text, (*before, TriedCall(last.call, text)))
+                turn = replace(turn, tried=(*before, TriedCall(last.call, text)))
             case _:
                 pass
     return turn
+
+
+MOST_QUESTIONS = 4
+"""How many questions one after the other may be about one wish."""

@@ -122,7 +122,7 @@ def _parted(text: str, files: AbstractSet[str], most: int) -> tuple[str, ...]:
         first = _with_file_of(rest, first, files)
         firsts = _in_two_files(first, files) or (first,)
         done = route(firsts[-1], files)
-        rest = _named_again(rest, done, files)
+        rest = _edit_with_verb(firsts[-1], _named_again(rest, done, files), files)
         wishes = _stands_alone(rest) and all(_is_wish(each, files) for each in firsts)
         if not wishes or (isinstance(done, Missing) and not done.sought):
             continue
@@ -158,8 +158,61 @@ def odd_one(text: str, files: AbstractSet[str]) -> Odd | None:
     return None
 
 
+def two_odd(text: str, files: AbstractSet[str]) -> tuple[tuple[str, str], ...]:
+    """Returns the ways to part a sentence into two wishes that no rule takes. A verb or a file that only one of them
+    has may be that of both."""
+    text = in_order(in_plain_verbs(text.strip()))
+    joints = list(JOINT.finditer(text)) if may_be_wish(text) else []
+    parts = ((text[: each.start()].strip(), text[each.end() :].strip()) for each in joints[:MOST_JOINTS])
+    ways = list[tuple[str, str]]()
+    for first, rest in ((first, _with_verb(first, rest)) for first, rest in parts if first):
+        if _stands_alone(rest) and not any(_is_taken(each, files) for each in (first, rest)):
+            ways += ((_in_file_of(rest, first, files), _in_file_of(first, rest, files)), (first, rest))
+    return tuple(dict.fromkeys(ways))
+
+
+_VERB = re.compile(r"(?:(?:please|bitte) )?([^\W\d_]+)(?= )")
+_VERBS = (*WISHES, "sets", "fixes")
+
+
+def _with_verb(first: str, rest: str) -> str:
+    """Returns the second wish with the verb of the first, if it has none of its own: "tick the one and the other"."""
+    verb = _VERB.match(without_courtesy(first))
+    if verb is None or " " not in rest or any(says(idea, rest) for idea in _VERBS):
+        return rest
+    shared = rest[0] in "\"'`“„«" or any(says(idea, verb[1]) for idea in _VERBS)
+    return f"{verb[1]} {rest}" if shared else rest
+
+
+def _edit_with_verb(first: str, rest: str, files: AbstractSet[str]) -> str:
+    """Returns the second wish with the verb of the first, if that makes it an edit of a file that it names."""
+    told = _with_verb(first, rest)
+    if told == rest or isinstance(route(rest, files), Edited) or not read_sentence(rest, files).files:
+        return rest
+    match route(told, files):
+        case Edited(guessed=False):
+            return told
+        case _:
+            return rest
+
+
+def _in_file_of(other: str, wish: str, files: AbstractSet[str]) -> str:
+    """Returns a wish that is no run and no look, with the one file that only the other wish names in full."""
+    named, said = read_sentence(other, files).files, read_sentence(wish, files)
+    changes = (
+        not said.files
+        and not said.paths
+        and not any(says(idea, said.bare) for idea in ("run", "tests", "shows", "searches", "lists"))
+    )
+    return f"{wish} in {named[0]}" if changes and len(named) == 1 and named[0].rpartition("/")[2] in other else wish
+
+
 def _is_taken(text: str, files: AbstractSet[str]) -> bool:
-    return _is_wish(text, files) and not isinstance(route(text, files), Missing)
+    match route(text, files):
+        case Missing() | Edited(guessed=True):
+            return False
+        case _:
+            return _is_wish(text, files)
 
 
 _FIRST = re.compile(r"^(?:first|firstly|zuerst|d'abord|primero|prima),? (?=\D)", re.IGNORECASE)
@@ -169,7 +222,7 @@ def _with_file_of(rest: str, first: str, files: AbstractSet[str]) -> str:
     """Returns a wish to set a value with the file that only the wish after it names: "theme dark and retries 4 in
     settings"."""
     first = _FIRST.sub("", first) if route(first, files) is None else first
-    if route(first, files) is not None:
+    if route(first, files) is not None or read_sentence(first, files).paths:
         return first
     match route(rest, files):
         case Edited(path=path, edit=SetValue()) if isinstance(route(f"{first} in {path}", files), Edited):
@@ -181,8 +234,9 @@ def _with_file_of(rest: str, first: str, files: AbstractSet[str]) -> str:
 _SHOW_IT = re.compile(
     r"(?:please )?(?:show|open|print|display|read|cat)(?: me)? (?:it|that|this|"
     r"(?:the|this|that) (?:whole |entire |full )?(?:file|result))"
-    r"(?: again| then| to me| please)*|zeige? (?:mir )?(?:sie|es|die datei)|montre(?:-le|-la|(?:-moi)? le fichier)|"
-    r"mu[ée]stra(?:lo|me(?:lo)?|me el archivo)|mostra(?:lo|mi(?:lo)?|mi il file)",
+    r"(?: again| then| to me| please)*|zeige? (?:mir )?(?:danach |dann )?(?:sie|es|die datei)|"
+    r"montre(?:-le|-la|(?:-moi)? le fichier)|mu[ée]stra(?:lo|me(?:lo)?|me el archivo)|"
+    r"mostra(?:lo|mi(?:lo)?|mi il file)",
     re.IGNORECASE,
 )
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from remit_governance.values import Intent
 from remit_server.models.built_in.answers import NO_DEFINITION, NOT_FOUND, Ending, answer, shown_lines
@@ -22,17 +23,27 @@ from remit_server.models.built_in.guesses.guessing import file_of_most, guesses_
 from remit_server.models.built_in.guesses.looks import around, best_lines, may_answer, told, told_around, told_whole
 from remit_server.models.built_in.guesses.words import Wording
 from remit_server.models.built_in.language.sentences import Sentence, read_sentence
+from remit_server.models.built_in.language.words import says
 from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import MOST_CHARS, may_be_wish, route
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.built_in.turns import LOOKS, MOST_LINES, Offered, TriedCall, Turn, is_offered
-from remit_server.models.built_in.wishes import odd_one
+from remit_server.models.built_in.turns import (
+    LOOKS,
+    MOST_LINES,
+    Offered,
+    TriedCall,
+    Turn,
+    as_code,
+    is_offered,
+    suggest,
+)
+from remit_server.models.built_in.wishes import odd_one, two_odd, wishes_in
 
 Follow = Callable[[Sequence[str], Turn], Routed | Ending | None]
 """Follows the rules for plain wishes, from a turn in which the calls are those that were made for them."""
 _ELSEWHERE = re.compile(r"(?<![\w:/.])(?:~?/|[A-Za-z]:[\\/])\w")
 """A path that no file of the workspace has."""
-READ_AS = "I read that as: `{plain}`. {answer}"
+READ_AS = "I read that as: {plain}."
 
 
 def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow) -> Routed | Ending:
@@ -44,39 +55,69 @@ def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], fol
     if (guessed := guess_wish(turn, offered, files, follow)) is not None:
         return guessed
     if (plain := in_quotes(said, files)) is not None:
-        return Ending.suggesting(plain)
+        return suggest(plain)
     return _look(turn, offered, files) or declined
 
 
 def guess_wish(
     turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow, *, searches: bool = True
 ) -> Routed | Ending | None:
-    """Returns the next step of what a sentence may wish to be done, as a whole or beside a wish that a rule takes; None
-    if nothing shows what. Unless it `searches`, it looks only into the file that the sentence names."""
+    """Returns the next step of what a sentence may wish to be done: one wish beside those that rules take, or two
+    wishes, or the whole sentence. None if nothing shows what. Unless it `searches`, it looks only into the file that
+    the sentence names."""
     if not may_be_wish(turn.text) or _ELSEWHERE.search(turn.text):
         return None
-    if (odd := odd_one(turn.text, files)) is not None:
-
-        def follow_all(plain: Sequence[str], rest: Turn) -> Routed | Ending | None:
-            return follow((*odd.before, *plain, *odd.after), rest)
-
-        came = _guess(replace(turn, text=odd.wish), offered, files, follow_all, searches=searches)
-        if came is not None and not (isinstance(came, Ending) and came.asks):
+    find = partial(_find, turn, offered=offered, files=files, searches=searches)
+    odd, looks = odd_one(turn.text, files), list[Routed]()
+    beside = () if odd is None else ((*odd.before, find(odd.wish), *odd.after),)
+    parted = ((find(first), find(rest)) for first, rest in two_odd(turn.text, files))
+    for wishes in (*beside, *parted, (find(turn.text),)):
+        looks += [look for each in wishes if isinstance(each, _Found) for look in each.looks]
+        if (came := _take(wishes, turn, files, follow, looks)) is not None:
             return came
-    return _guess(turn, offered, files, follow, searches=searches)
+    return None
 
 
-def _guess(
-    turn: Turn, offered: Offered, files: AbstractSet[str], follow: Follow, *, searches: bool
-) -> Routed | Ending | None:
-    """Returns the next step of what a sentence may wish to be done; None if nothing shows what."""
-    wording = Wording(read_sentence(turn.text.strip(), files))
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a wish may mean, if anything shows it, after these looks; and whether doing it begins with the last look."""
+
+    guess: Guess | None
+    looks: tuple[Routed, ...] = ()
+    again: bool = False
+
+
+def _find(turn: Turn, text: str, *, offered: Offered, files: AbstractSet[str], searches: bool) -> Routed | _Found:
+    """Returns the next look for what one wish of a turn may mean, or what it means after these looks."""
+    wording = Wording(read_sentence(text.strip(), files))
     if before := guesses_before(wording, files):
-        return _take(before[0], turn.tried, follow)
+        return _Found(before[0])
     looks = not wording.literals and any(map(wording.has, ("shows", "searches", "lists")))
     if looks or beyond(wording.said) is Beyond.QUESTION or not (searches or len(wording.said.files) == 1):
-        return None
-    return _guess_edit(wording, turn, offered, follow)
+        return _Found(None)
+    return _find_edit(wording, turn, offered)
+
+
+def _find_edit(wording: Wording, turn: Turn, offered: Offered) -> Routed | _Found:
+    """Returns the next look for what a wish may mean: a search, unless it names its file, and a read of the file; after
+    them, what it means."""
+    looks, found = tuple[Routed, ...](), tuple[FileLine, ...]()
+    if len(wording.said.files) != 1:
+        look = search_for(wording)
+        if look is None or not is_offered(look, offered):
+            return _Found(None)
+        if (result := turn.result_of(look)) is None:
+            return look
+        looks, found = (look,), lines_found(result)
+    path, lines = file_of_most(wording, found), tuple[FileLine, ...]()
+    if path is not None:
+        read = Routed(Intent.ANALYZE, "read_file", {"path": path, "limit": MOST_LINES})
+        if (shown := turn.result_of(read)) is None:
+            return read if is_offered(read, offered) else _Found(None, looks)
+        looks, lines = (*looks, read), _lines(path, shown)
+    guess = next(iter(guesses_in(wording, lines, found)), None)
+    again = guess is not None and isinstance(route(guess.plain, frozenset({path or ""})), Edited)
+    return _Found(guess, looks, again and path is not None)
 
 
 def _look(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | Ending | None:
@@ -94,16 +135,75 @@ def _look(turn: Turn, offered: Offered, files: AbstractSet[str]) -> Routed | End
 _CHANGES = ("adds", "replaces", "deletes", "moves", "sets", "creates", "fixes")
 
 
-def _take(guess: Guess, tried: Sequence[TriedCall], follow: Follow) -> Routed | Ending | None:
-    """Returns the next step of what is surely meant, after the calls that were made for it, or asks for what may be
-    meant. None if it cannot be done."""
-    if not guess.sure:
-        return Ending.suggesting(guess.plain)
-    came = follow((guess.plain,), Turn(guess.plain, tuple(tried)))
+def _take(
+    wishes: Sequence[str | Routed | _Found],
+    turn: Turn,
+    files: AbstractSet[str],
+    follow: Follow,
+    looks: Sequence[Routed],
+) -> Routed | Ending | None:
+    """Returns the next look for the wishes that are guessed; after all `looks`, the next step of what is surely meant,
+    or a question for what may be meant. None if nothing shows what, or it cannot be done."""
+    plain, guesses = list[str](), list[Guess]()
+    for wish in wishes:
+        match wish:
+            case Routed():
+                return wish
+            case _Found(guess=guess):
+                if guess is None:
+                    return None
+                guesses.append(guess)
+                plain.append(guess.plain)
+            case str():
+                plain.append(wish)
+    if _collide(plain):
+        return None
+    if not all(guess.sure for guess in guesses):
+        return _ask(plain, files)
+    made = _calls_after(looks, wishes[0], turn)
+    came = follow(plain, Turn(plain[0], made))
     if not isinstance(came, Ending):
         return came
-    acted = any(each.call.name not in LOOKS for each in tried)
-    return replace(came, text=READ_AS.format(plain=guess.plain, answer=came.text)) if came.done or acted else None
+    acted = any(each.call.name not in LOOKS for each in made)
+    read_as = THEN.join(guess.plain for guess in guesses)
+    return replace(came, text=_read_as(read_as, came.text)) if came.done or acted else None
+
+
+def _read_as(plain: str, told: str) -> str:
+    gap = "\n\n" if told.startswith("```") else " "
+    return f"{READ_AS.format(plain=as_code(plain))}{gap}{told}"
+
+
+THEN = ", then "
+
+
+def _ask(plain: Sequence[str], files: AbstractSet[str]) -> Ending | None:
+    """Returns the question whether the plain sentences are meant; None if a yes would not do all of them."""
+    told = THEN.join(plain)
+    understood = len(plain) == 1 or wishes_in(told, files) == tuple(plain)
+    return suggest(told) if understood else None
+
+
+def _collide(plain: Sequence[str]) -> bool:
+    """Returns whether a wish changes a line by its number after another changed it, or added or removed lines."""
+    before = list[str]()
+    for wish in plain:
+        line = _BY_NUMBER.match(wish)
+        if line and any(each.startswith(line[0]) or says("adds", each) or says("deletes", each) for each in before):
+            return True
+        before.append(wish)
+    return False
+
+
+_BY_NUMBER = re.compile(r"change line \d+ of .+? to ")
+
+
+def _calls_after(looks: Sequence[Routed], first: str | Routed | _Found, turn: Turn) -> tuple[TriedCall, ...]:
+    """Returns the calls that were made after all looks. If doing the first wish begins with a look, that look is one of
+    them; later wishes look again, because those before them may change the file."""
+    made = min((turn.calls_after(look) for look in looks), key=len, default=turn.tried)
+    begun = turn.made(first.looks[-1]) if isinstance(first, _Found) and first.again else None
+    return made if begun is None else (begun, *made)
 
 
 def _answer_with_lines(wording: Wording, turn: Turn, offered: Offered) -> Routed | Ending | None:
@@ -130,30 +230,6 @@ def _answer_with_lines(wording: Wording, turn: Turn, offered: Offered) -> Routed
 
 
 MOST_SHOWN_LINES = 80
-
-
-def _guess_edit(wording: Wording, turn: Turn, offered: Offered, follow: Follow) -> Routed | Ending | None:
-    """Returns the next look for what a sentence may mean: a search, unless it names its file, and a read of the file;
-    after them, what it means."""
-    look, found = search_for(wording), tuple[FileLine, ...]()
-    if len(wording.said.files) != 1:
-        if look is None or not is_offered(look, offered):
-            return None
-        if (result := turn.result_of(look)) is None:
-            return look
-        found = lines_found(result)
-    path = file_of_most(wording, found)
-    read = Routed(Intent.ANALYZE, "read_file", {"path": path, "limit": MOST_LINES})
-    shown = None if path is None else turn.result_of(read)
-    if path is not None and shown is None:
-        return read if is_offered(read, offered) else None
-    guesses = guesses_in(wording, _lines(path or "", shown or ""), found)
-    if not guesses:
-        return None
-    again = isinstance(route(guesses[0].plain, frozenset({path or ""})), Edited)  # begins with the same read
-    last = read if path is not None or look is None else look
-    made = turn.calls_after(last, itself=again)
-    return _take(guesses[0], made, follow)
 
 
 def _lines(path: str, result: str) -> tuple[FileLine, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.guesses.words import Wording, stems
+from remit_server.models.built_in.guesses.words import Wording, alike, stems
 from remit_server.models.built_in.routes import Routed
 
 MOST_LINES = 200
@@ -29,12 +30,14 @@ class FileLine:
 
 
 def search_for(wording: Wording) -> Routed | None:
-    """Returns the search for all words, names and literals of a sentence; None if it has none."""
-    words = [f"(?:\\b|_){each}{'' if len(each) > _SHORT else chr(92) + 'b'}" for each in wording.words]
-    named = [each for each in wording.names if each not in wording.said.files]
-    texts = [re.escape(each.strip('"')) for each in (*named, *wording.literals) if len(each) > 1]
-    pattern = "|".join((*words, *texts))
-    if not pattern or len(pattern) > _MOST_CHARS:
+    """Returns the search for all words, names and literals of a sentence, and for what says the same as its words; None
+    if it has none."""
+    own = frozenset(wording.words)
+    meant = frozenset(other for each in own for other in alike(each))
+    pattern = next(
+        (each for each in (_pattern(wording, words) for words in (meant, own)) if len(each) <= _MOST_CHARS), ""
+    )
+    if not pattern:
         return None
     where: dict[str, JsonValue] = {"path": wording.said.files[0]} if len(wording.said.files) == 1 else {}
     asked: dict[str, JsonValue] = {"pattern": f"(?i){pattern}", "context_lines": 0, "max_results": MOST_LINES}
@@ -42,6 +45,17 @@ def search_for(wording: Wording) -> Routed | None:
 
 
 _MOST_CHARS = 900
+
+
+def _pattern(wording: Wording, words: AbstractSet[str]) -> str:
+    """Returns the pattern that matches one of the words at the beginning of a word, or a name or a literal."""
+    long = "|".join(sorted(word for word in words if len(word) > _SHORT))
+    short = "|".join(sorted(word for word in words if len(word) <= _SHORT))
+    named = [each for each in wording.names if each not in wording.said.files]
+    texts = [re.escape(each.strip('"')) for each in (*named, *wording.literals) if len(each) > 1]
+    begins = [rf"(?:\b|_)(?:{long})"] if long else []
+    begins += [rf"(?:\b|_)(?:{short})\b"] if short else []
+    return "|".join((*begins, *texts))
 
 
 def lines_found(result: str) -> tuple[FileLine, ...]:
@@ -66,8 +80,9 @@ class Ranked:
 
 def rank(wording: Wording, lines: Sequence[FileLine]) -> tuple[Ranked, ...]:
     """Returns the lines by how much of the sentence they have in their text and their path, the most first."""
-    wanted = frozenset((*wording.words, *(text.strip('"').lower() for text in (*wording.literals, *wording.names))))
-    had = [(line, _had(wanted, line.text), _had(wanted, line.path)) for line in lines]
+    texts = frozenset(text.strip('"').lower() for text in (*wording.literals, *wording.names))
+    wanted = texts | frozenset(wording.words)
+    had = [(line, _had(wording, texts, line.text), _had(wording, texts, line.path)) for line in lines]
     counts = Counter(word for _, text, path in had for word in text | path)
     weights = {word: 1 / counts[word] ** 0.5 if counts[word] else 1.0 for word in wanted}
     total = sum(weights.values()) or 1.0
@@ -75,12 +90,12 @@ def rank(wording: Wording, lines: Sequence[FileLine]) -> tuple[Ranked, ...]:
     return tuple(sorted(ranked, key=lambda each: -each.share))
 
 
-def _had(wanted: frozenset[str], text: str) -> frozenset[str]:
+def _had(wording: Wording, texts: AbstractSet[str], text: str) -> frozenset[str]:
+    """Returns the words of a sentence, and those of its names and literals, that a text has."""
     lower = text.lower()
-    literals = (word for word in wanted if not word.isalpha() and word in lower)
-    return (wanted & stems(text)) | {
-        each for each in literals if re.search(rf"(?<![\w.]){re.escape(each)}(?![\w])", lower)
-    }
+    plain = stems(text) & texts
+    whole = (each for each in texts if each in lower and re.search(rf"(?<![\w.]){re.escape(each)}(?!\w)", lower))
+    return wording.said_by(text) | plain | frozenset(whole)
 
 
 def _sum(weights: dict[str, float], words: Iterable[str]) -> float:

@@ -104,4 +104,4 @@ def _has_second_wish(wording: Wording, plain: str) -> bool:
 
 
 _THEN = re.compile(r"then|after|dann|danach|puis|ensuite|luego|despu|poi|dopo|depois|それ|その|次", re.IGNORECASE)
-_SECOND = ("run", "tests", "shows", "searches", "lists", "deletes", "moves", "creates")
+_SECOND = ("run", "tests", "shows", "searches", "lists", "deletes", "moves", "creates", "asking")

@@ -14,8 +14,7 @@ _LEAST_SHARE = 0.3
 _NEAR_BEST = 0.8
 _ABOVE, _BELOW = 2, 8
 """How many lines are shown beside a line: more below it, because it may be a heading."""
-NO_RULE = "I follow fixed patterns, and none answers that question."
-MORE = f"A language model may tell more: {CONNECT}"
+MORE = f"I follow fixed patterns, and do not read these lines for you. A language model does: {CONNECT}"
 _EXPLAINS = re.compile(
     r"\bwhat (?:does|do|is) .* (?:do|for|mean)\b|was macht|que fait|qu[eé] hace|cosa fa|"
     r"\b(?:why|how (?!much|many|long|high|big|old|often|large|tall|far)|explain|describe|summari[sz]e|should|could|"
@@ -51,16 +50,16 @@ def around(line: FileLine) -> tuple[int, int]:
 def told(best: Sequence[Ranked]) -> str:
     """Returns the answer that shows the lines, and says that they are no more than that."""
     shown = verbatim("\n".join(f"{each.line.path}:{each.line.number}: {each.line.text.strip()}" for each in best))
-    return f"{NO_RULE} These lines have its words, and may answer it:\n\n{shown}\n\n{MORE}"
+    return f"These lines have the words of your question, and may answer it:\n\n{shown}\n\n{MORE}"
 
 
 def told_around(line: FileLine, shown: Sequence[str]) -> str:
     """Returns the answer that shows one line and those around it."""
     text = verbatim("\n".join(shown), line.path)
-    return f"{NO_RULE} {line.path}, line {line.number} has its words, and may answer it:\n\n{text}\n\n{MORE}"
+    return f"{line.path}, line {line.number} has the words of your question, and may answer it:\n\n{text}\n\n{MORE}"
 
 
 def told_whole(path: str, shown: Sequence[str]) -> str:
     """Returns the answer that shows the beginning of the file that a question names."""
     text = verbatim("\n".join(shown), path)
-    return f"{NO_RULE} {path} begins with:\n\n{text}\n\n{MORE}"
+    return f"No line has the words of your question. {path} begins with:\n\n{text}\n\n{MORE}"

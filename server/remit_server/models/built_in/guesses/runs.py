@@ -51,14 +51,29 @@ def guess_script(wording: Wording) -> Iterator[Guess]:
     said = wording.said
     named = _A_SCRIPT.search(said.bare) is not None or any(path.rpartition("/")[2] in said.text for path in said.files)
     scripts = [path for path in said.files if _SCRIPT.search(path) and named]
-    asks = beyond(said) is Beyond.QUESTION and not wording.has("run")
-    if len(said.files) != 1 or not scripts or wording.literals or said.quoted or asks:
+    asks = (beyond(said) is Beyond.QUESTION or _AS_PLACE.search(said.text)) and not wording.has("run")
+    if (
+        len(said.files) != 1
+        or not scripts
+        or wording.literals
+        or said.quoted
+        or asks
+        or _OF_A_COMMAND.search(said.text)
+    ):
         return
     if not any(map(wording.has, ("shows", "searches", "deletes", "moves", "line"))):
         few = len(wording.words) <= _FEW if wording.has("run") or _TRIES.search(said.bare) else not wording.words
         yield from (Guess(f"run {path}", sure=True) for path in scripts if few)
 
 
+_OF_A_COMMAND = re.compile(
+    r"^\W*(?:(?:please|now|then|just|can you|could you) )*(?:run|execute) "
+    r"(?!(?:the|my|our|that|this|script|file|program|[\w./-]*\.\w+)\b)\S",
+    re.IGNORECASE,
+)
+"""Another word behind "run": a program, for which the file is no more than an argument."""
+_AS_PLACE = re.compile(r"\b(?:in|im|dans|en|nel|no|na|of|from|von|de|di) [`\"']?[\w./-]*\.\w+", re.IGNORECASE)
+"""A file that is a place, and not what is run."""
 _A_SCRIPT = re.compile(r"\b(?:script|skript|programm?e?|programa)\b", re.IGNORECASE)
 _TRIES = re.compile(
     r"\b(?:try|fire|kick off|spin|go|through|starte?\w*|laufen|partire|parti|gira\w*|ausf[üu]hr\w*|tourner|marche\w*|"
@@ -110,7 +125,8 @@ def guess_install(wording: Wording, files: AbstractSet[str]) -> Iterator[Guess]:
 def guess_task(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
     """Yields the target of the Makefile, or the script of `package.json`, that a sentence has the name of."""
     found = dict[str, str]()
-    for line in lines:
+    changes = any(map(wording.has, ("moves", "replaces", "deletes", "adds")))
+    for line in () if changes else lines:
         name = line.path.rpartition("/")[2]
         if name == "Makefile" and (target := _TARGET.match(line.text)) and _is_named(target[1], wording):
             found[target[1]] = f"make {target[1]}"
@@ -123,7 +139,7 @@ def guess_task(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
         yield Guess(f"run `{command}{given}`", sure=spelled or alone or wording.has("run"))
 
 
-_ALL_OF_IT = frozenset({"project", "code", "everyth", "whole", "projekt", "projet", "proyecto", "progetto"})
+_ALL_OF_IT = stems("project code everything whole check target task step projekt projet proyecto progetto")
 _GIVEN = re.compile(r"\b[A-Z][A-Z_]*=\S*\w")
 """Variables for `make`, as in "TAG=4.2.0"."""
 

@@ -88,7 +88,7 @@ def _told_pairs(wording: Wording) -> Iterator[tuple[str, str]]:
         new = arrow["new"].strip(" .\"'`")
         words = arrow["old"].strip(" \"'`").split()
         yield from ((" ".join(words[at:]).strip("\"'`"), new) for at in range(len(words)))
-    for found in _CONTRAST.finditer(said.short):
+    for found in _CONTRAST.finditer(said.short) if len(said.quoted) != _OLD_AND_NEW else ():
         yield found["other"], found["one"]
 
 

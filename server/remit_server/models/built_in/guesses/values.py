@@ -15,7 +15,8 @@ from remit_server.models.built_in.edits.kinds import NoPlace, kind_of
 from remit_server.models.built_in.edits.spelling import spell
 from remit_server.models.built_in.guesses.evidence import FileLine
 from remit_server.models.built_in.guesses.guess import Guess, quoted
-from remit_server.models.built_in.guesses.words import Wording, stems, tokens
+from remit_server.models.built_in.guesses.words import Wording, alike, stems, tokens
+from remit_server.models.built_in.language.words import filling
 
 _SETS = re.compile(
     r"""(?P<head>\s*(?:[-*]\s+)?"""
@@ -57,7 +58,7 @@ def guess_value(wording: Wording, lines: Sequence[FileLine]) -> Iterator[Guess]:
         return
     at = best[0]
     values = [each for each in new if each.strip('"') != at.value.strip("\"'") and _fits(each, at.value)]
-    plain = _sentence(at, values[0], lines) if len(values) == 1 else None
+    plain = _sentence(at, _as_switch(values[0], at.value), lines) if len(values) == 1 else None
     if plain is not None:
         clear = at.told > 1 and (
             at.told > _PARTS_OF_NAME or bool(wording.said.files) or at.beside > 0 or len(stems(at.name)) > 1
@@ -81,34 +82,69 @@ def _best(wording: Wording, lines: Sequence[FileLine]) -> list[_Setting]:
 
 
 def _literals(wording: Wording) -> tuple[str, ...]:
+    """Returns the literals of a sentence; if it has none, its last word, its name, the text after a sign or the switch
+    that it turns."""
+    said = wording.said.short
     if wording.literals:
         return wording.literals
-    if (word := _LEADS.search(wording.said.short)) is not None:
+    if (word := _LEADS.search(said)) is not None:
         return (word["value"],)
-    text = _TEXT.search(wording.said.short)
-    return () if text is None else (f'"{text["text"]}"',)
+    if (text := _TEXT.search(said) or _NAMED.search(said)) is not None:
+        return (f'"{text["text"]}"',)
+    turned = [value for value, turns in _TURNS if turns.search(said)]
+    return tuple(turned) if len(turned) == 1 else ()
 
 
 _TEXT = re.compile(r"(?<!\w)[A-Za-z][\w-]* ?[:=] (?P<text>[^\s\"][^\"]*[^\s\".])\W*$")
+_NAMED = re.compile(r"\b(?:is|to|be|ist|auf|est|à|es|a|è|é|será) (?P<text>[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)+)")
+"""A name of several words, such as a person's."""
+_TURNS = (
+    ("true", re.compile(
+        r"\b(?:enable\w*|(?:turn|switch)(?:ed)? (?:\w+ )*on|activate\w*|aktivier\w*|ein(?:schalt\w*)|schalte? .*\bein|"
+        r"activ[ae]\w*|habilit\w*|attiva\w*|abilita\w*|ativ[ae]\w*|allume\w*|accend\w*)\b", re.IGNORECASE)),
+    ("false", re.compile(
+        r"\b(?:disable\w*|(?:turn|switch)(?:ed)? (?:\w+ )*off|deactivate\w*|deaktivier\w*|aus(?:schalt\w*)|"
+        r"schalte? .*\baus|d[ée]sactiv\w*|desactiv\w*|deshabilit\w*|disattiva\w*|disabilita\w*|desativ\w*)\b",
+        re.IGNORECASE)),
+)  # fmt: skip
+_PAIRS = (("true", "false"), ("on", "off"), ("yes", "no"))
+
+
+def _as_switch(new: str, old: str) -> str:
+    """Returns a switch in the words of the old one: `yes` for `true` where it was `no`."""
+    at = next((pair.index(new.lower()) for pair in _PAIRS if new.lower() in pair), None)
+    pair = next((pair for pair in _PAIRS if old.lower() in pair), None)
+    if at is None or pair is None or new.lower() in pair:
+        return new
+    return pair[at].capitalize() if old[:1].isupper() else pair[at]
 
 
 def _settings(wording: Wording, lines: Sequence[FileLine]) -> Iterator[_Setting]:
-    wanted = frozenset(wording.words) | {part for name in wording.names for part in stems(name)}
+    names = frozenset(name for name in wording.names if _IDENTIFIER.fullmatch(name))
+    known = [line for line in lines if any(name in line.text for name in names)]
+    literals = {each.strip('"') for each in wording.literals}
     for at, line in enumerate(lines):
-        match = _SETS.fullmatch(line.text)
-        if match is None or not wording.beside_literal <= stems(line.text):
+        match = _SETS.fullmatch(line.text) or (_DIRECTIVE.fullmatch(line.text) if line.path.endswith(".conf") else None)
+        if match is None or not wording.beside_literal <= stems(line.text) or (names and line not in known):
             continue
-        parts = stems(match["name"])
-        had = parts & wanted
+        parts = stems(match["name"]) - filling() or stems(match["name"])
+        had = parts & wording.meant
         named = match["name"] in wording.names or match["name"] in wording.said.bare.split()
-        told = 3 if named else 2 if parts and had == parts else 1 if any(len(each) > _SHORT for each in had) else 0
+        whole = had and (had == parts or match["value"].strip("\"'") in literals)
+        told = 3 if named else 2 if whole else 1 if any(len(each) > _SHORT or each in _BRIEF for each in had) else 0
         if told:
-            near = stems(" ".join(each.text for each in _record(lines, at)))
-            beside = len((wanted - parts) & near)
+            near = wording.said_by(" ".join(each.text for each in _record(lines, at)))
+            beside = len([word for word in near if parts.isdisjoint(alike(word))])
             yield _Setting(line, match["name"], match["value"], match["head"], match["tail"], told, beside)
 
 
 _SHORT = 3
+_BRIEF = frozenset({"mem", "ram", "age", "key", "vat", "tax", "fee"})
+"""Short words that say enough of a setting."""
+_IDENTIFIER = re.compile(r"[A-Za-z]\w*_\w+|[a-z]{3,}[A-Z]\w*")
+"""A name that must be in the line that sets it."""
+_DIRECTIVE = re.compile(r"(?P<head>\s*)(?P<name>[a-z]\w+)\s+(?P<value>[^\s;{]+)(?P<tail>;\s*(?:#.*)?)")
+"""Matches a line such as `keepalive_timeout 65s;`."""
 
 
 def _record(lines: Sequence[FileLine], at: int) -> Iterator[FileLine]:

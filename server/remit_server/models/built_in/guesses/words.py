@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 from remit_server.models.built_in.language.sentences import Sentence, without_courtesy, without_paths
-from remit_server.models.built_in.language.words import filling, says, word_table
+from remit_server.models.built_in.language.words import filling, read_table, says, word_table
 from remit_server.models.built_in.rules.terse import SAYS_NOTHING
 
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-zÀ-ÖØ-öø-ÿ]+|[^\W\d_]+")
+_PARTS = re.compile(r"[A-Z]{2,}s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-zÀ-ÖØ-öø-ÿ]+|[^\W\d_]+")
 _ENDS = ("ings", "ing", "ed", "es", "en", "er", "s", "e")
 _FEWEST = 4
 """The fewest letters of a stem."""
 _LITERAL = re.compile(
+    r"(?<![\w:.])\d{1,2}:\d\d(?![\w:])|"
     r"(?<![\w.#/-])(?:[<>=~^!]{1,2})?v?-?\d[\w.]*(?:-\w+)?(?<!\.)|#[\da-fA-F]{3,8}\b|(?<![\w-])[a-z]+-\d+(?![\w-])|"
     r"(?<![\w-])(?:true|false|null|none)(?![\w-])",
     re.IGNORECASE,
@@ -48,6 +50,22 @@ def tokens(text: str) -> frozenset[str]:
     return stems(text) | {word.lower() for word in re.findall(r"\w*\d\w*", text)}
 
 
+@cache
+def _meanings() -> Mapping[str, frozenset[str]]:
+    """Returns for the stem of a word the stems of all words with a meaning of it."""
+    same = dict[str, set[str]]()
+    for word, others in read_table("meanings.yaml").items():
+        group = {stem(each) for each in (word, *others)}
+        for each in group:
+            same.setdefault(each, set()).update(group)
+    return {word: frozenset(group) for word, group in same.items()}
+
+
+def alike(word: str) -> frozenset[str]:
+    """Returns the stems that say the same as a stem, and itself."""
+    return _meanings().get(word, frozenset()) | {word}
+
+
 @dataclass(frozen=True)
 class Wording:
     """A sentence, and what a file may have of it."""
@@ -67,6 +85,17 @@ class Wording:
         text = " ".join((_LITERAL.sub(" ", self.rest), *self.said.paths))
         told = (word for word in _PARTS.findall(text) if word.lower() not in nothing | values)
         return tuple(dict.fromkeys(stem(word) for word in told if len(word) > 1))
+
+    @cached_property
+    def meant(self) -> frozenset[str]:
+        """The stems of the words, of the parts of the names, and of what says the same as one of them."""
+        parts = (part for name in self.names for part in (*stems(name), name.lower()))
+        return frozenset(each for word in (*self.words, *parts) for each in alike(word))
+
+    def said_by(self, text: str) -> frozenset[str]:
+        """Returns the words of the sentence that a text has, or what says the same as they do."""
+        has = stems(text)
+        return frozenset(word for word in self.words if not has.isdisjoint(alike(word)))
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -66,8 +66,11 @@ class Sentence:
 _QUOTED = re.compile(
     r"`([^`\n]+)`|\"([^\"\n]+)\"|“([^”\n]+)”|„([^“”\n]+)[“”]|«\s*([^»\n]+?)\s*»|「([^」\n]+)」|(?<!\w)'([^'\n]+)'(?!\w)"
 )
+_LETTER = r"\wÀ-ɏͰ-ӿ"
+"""The letters of a path: those of alphabets, and none of scripts that put no space behind a path."""
 _PATH = re.compile(
-    r"(?:[\w.-]+/)*[\w-]*\.?[\w-]+\.[A-Za-z]\w{0,9}(?![\w/])|(?:[\w.-]+/)+[\w.-]*|\.[a-z][\w-]+|Makefile|Dockerfile|LICENSE",
+    rf"(?:[{_LETTER}.-]+/)*[{_LETTER}-]*\.?[{_LETTER}-]+\.[A-Za-z]\w{{0,9}}(?![\w/])|(?:[{_LETTER}.-]+/)+[{_LETTER}.-]*|"
+    r"\.[a-z][\w-]+|Makefile|Dockerfile|LICENSE",
     re.ASCII,
 )
 _VERBS = (

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from remit_governance.policy.shell.catalogue.files import packaged
 from remit_governance.values import Intent
 from remit_server.models.built_in.language.sentences import FOLDER, Sentence, is_name, without_paths, words_left
 from remit_server.models.built_in.language.words import IDENTIFIER, filling, saying, says
@@ -195,7 +196,27 @@ def _command_in(said: Sentence) -> str | None:
         re.IGNORECASE,
     )
     command = _with_program(_BEHIND.sub("", found[1].rstrip(".!")), said) if found else ""
+    if command and _of_known_program(command):
+        return command
     return command if command and _is_command(command) and not _is_prose(command) else None
+
+
+_ALSO_WORDS = frozenset({"test", "install", "script", "time", "watch", "link", "code", "build", "check", "help", "all"})
+"""Programs whose names are as well what one runs in other ways."""
+_AROUND = re.compile(
+    r"(?<!\S)(?:the|this|that|it|them|me|my|our|for|so|please|and|then|if|when|again|now|with(?! -)|sure|in|of|on|from|"
+    r"at|der|die|das|und|les|et|los|por|per|pour)(?!\S)|[,;] ",
+    re.IGNORECASE,
+)
+"""Words of a sentence, which a command line hardly has."""
+
+
+def _of_known_program(command: str) -> bool:
+    """Returns whether what "run" is said of is a line for a program that Remit knows, and no sentence."""
+    program, *words = command.split()
+    known = program in _PROGRAMS or packaged(program) is not None
+    plain = _AROUND.search(" ".join(words)) or MEANS_VERB.search(command) or _OF_WHAT_CAME.search(" ".join(words))
+    return known and program not in _ALSO_WORDS and program.islower() and not plain
 
 
 _WITH_OPTION = re.compile(r" (?:with|mit|avec|con|com) (?=-)")
@@ -276,6 +297,8 @@ def take_list(said: Sentence) -> Route:
     asks = says("files", said.bare) or FOLDER.search(said.bare) is not None
     if said.files or said.quoted or not (asks and says("lists", said.bare)) or says("edits", said.bare):
         return None
+    if (related := _RELATED.search(said.short)) is not None:
+        return _uses_of(related["words"])
     if _others(said) > MOST_OTHERS:
         return None
     lower = said.bare.lower()
@@ -289,6 +312,22 @@ def take_list(said: Sentence) -> Route:
     ):
         folder = named[1]
     return Routed(Intent.ANALYZE, "list_files", {"pattern": pattern, **({"path": folder} if folder else {})})
+
+
+_RELATED = re.compile(
+    r"\b(?:import(?:s|ed|ier\w*|e[nr]?t?|an)?|us(?:es?|ing|ed|an?|ano)|utilis\w*|utilizz?\w*|(?:be)?nutz\w*|verwend\w*|"
+    r"mention(?:s|ed|n\w*)?|erw[äa]hn\w*|mencion\w*|menzion\w*|contain\w*|enth[äa]lt\w*|contien\w*|conteng\w*|"
+    r"call(?:s|ed)?|ruf\w*|appell\w*|llam\w*|chiam\w*|references?|refer(?:s|red)? to|depend(?:s|ed)? on|needs?|"
+    r"require[sd]?) (?P<words>\S.*)",
+    re.IGNORECASE,
+)
+"""A verb that tells what the files have to do with a word: the files are those in which the word is found."""
+
+
+def _uses_of(words: str) -> Route:
+    if re.fullmatch(r"[\w.]*\w", words) is None:
+        return None
+    return Routed(Intent.ANALYZE, "search_files", {"pattern": rf"\b{re.escape(words)}\b", "context_lines": 0})
 
 
 def _others(said: Sentence) -> int:
