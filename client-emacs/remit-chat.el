@@ -9,6 +9,7 @@
 
 ;;; Code:
 
+(require 'remit-repeats)
 (require 'remit-server)
 
 (defconst remit--most-lines 10000 "The most lines that a chat buffer keeps; the session has all of them.")
@@ -22,6 +23,7 @@
 
 (declare-function remit-ask "remit" (line))
 (declare-function remit-review "remit" ())
+(declare-function remit-yes "remit" ())
 (declare-function remit-stop "remit" ())
 
 (defvar-local remit--root nil "The workspace folder of this chat.")
@@ -29,6 +31,8 @@
 (defvar-local remit--running nil "The running turn.")
 (defvar-local remit--intent nil "The intent of the running turn's current step.")
 (defvar-local remit--standing nil "Mode and state of the workflow, or nil if the mode is `explore'.")
+(defvar-local remit--suggestion nil "The sentence that a yes as the next message would do, or nil.")
+(defvar-local remit--tellings nil "What the running turn has told that its end may tell again, newest first.")
 (defvar-local remit--questions nil "The questions that wait, oldest first.")
 (defvar-local remit--streaming nil "Whether the next streamed text continues the last line.")
 
@@ -37,6 +41,7 @@
     (define-key map "i" #'remit-ask)
     (define-key map "r" #'remit-review)
     (define-key map "k" #'remit-stop)
+    (define-key map (kbd "RET") #'remit-yes)
     map)
   "Keymap of the chat.")
 
@@ -80,12 +85,39 @@ A window whose point is at the end follows."
   "The text before each line that is drawn: a bar for a sub-agent, else empty.")
 
 (defun remit--say (text &optional face)
-  "Add TEXT on new lines, in FACE."
-  (remit--adding
-    (unless (bolp) (insert "\n"))
-    (let ((lines (string-replace "\n" (concat "\n" remit--behind) (string-trim-right text "\n"))))
-      (insert (propertize (concat remit--behind lines) 'face face) "\n")))
-  (setq remit--streaming nil))
+  "Add TEXT on new lines, in FACE.  Return the place where it stands."
+  (let (start)
+    (remit--adding
+      (unless (bolp) (insert "\n"))
+      (setq start (point-marker))
+      (let ((lines (string-replace "\n" (concat "\n" remit--behind) (string-trim-right text "\n"))))
+        (insert (propertize (concat remit--behind lines) 'face face) "\n")))
+    (setq remit--streaming nil)
+    (cons start (copy-marker (point-max)))))
+
+(defun remit--say-printed (event)
+  "Add what a command printed, from EVENT, and note where it stands."
+  (let* ((place (remit--say (plist-get event :text) 'remit-hint))
+         (call (plist-get event :tool_call_id))
+         (known (cl-find call remit--tellings :key #'remit-telling-call :test #'equal))
+         (last (and known (car (remit-telling-places known)))))
+    (cond
+     ((not known) (push (make-remit-telling :call call :places (list place)) remit--tellings))
+     ((= (cdr last) (car place)) (set-marker (cdr last) (cdr place)))
+     (t (push place (remit-telling-places known))))))
+
+(defun remit--tell-once (answer ending)
+  "Take away what ANSWER or ENDING of the turn tells again."
+  (let ((inhibit-read-only t))
+    (dolist (telling remit--tellings)
+      (when (remit--is-told-again telling answer ending)
+        (pcase-dolist (`(,start . ,end) (remit-telling-places telling))
+          (save-excursion
+            (goto-char start)
+            (delete-region start end)
+            (when (remit-telling-short telling)
+              (insert (propertize (remit-telling-short telling) 'face 'remit-problem) "\n")))))))
+  (setq remit--tellings nil))
 
 (defun remit--begin (line)
   "Begin a turn with LINE in the chat.
@@ -97,6 +129,7 @@ The first lines of a long chat are removed."
         (forward-line over)
         (delete-region (point-min) (point))
         (insert "… earlier lines are in the session: M-x remit-sessions\n"))))
+  (setq remit--suggestion nil remit--tellings nil)
   (remit--say (concat "\n❯ " line) 'remit-prompt))
 
 (defun remit--stream (text)
@@ -109,7 +142,7 @@ The first lines of a long chat are removed."
 (defun remit--clear ()
   "Empty the chat."
   (let ((inhibit-read-only t)) (erase-buffer))
-  (setq remit--streaming nil))
+  (setq remit--streaming nil remit--suggestion nil remit--tellings nil))
 
 (defun remit--truth (value)
   "Return whether VALUE is true in JSON."
@@ -161,7 +194,7 @@ The first lines of a long chat are removed."
     ("token_delta" (remit--stream (plist-get event :text)))
     ("tool_call"
      (remit--say (format "→ %s %s" (plist-get event :tool) (remit--about (plist-get event :arguments))) 'remit-tool))
-    ("tool_output" (remit--say (plist-get event :text) 'remit-hint))
+    ("tool_output" (remit--say-printed event))
     ((or "command_waits" "process_changed") (remit--say (plist-get event :means) 'remit-hint))
     ("tool_result" (remit--draw-result event))
     ("approval_required" (remit--say (format "Remit asks: %s" (plist-get event :title)) 'remit-ask))
@@ -182,14 +215,26 @@ It did if OK is true and no program of RESULT ended with an error."
 
 (defun remit--draw-result (event)
   "Add the result of a call in EVENT, and the rules that decided it."
-  (let ((well (remit--went-well (plist-get event :ok) event))
-        (rules (append (plist-get event :rules) nil)))
-    (remit--say (format "%s %s%s" (if well "✓" "✗") (plist-get event :summary)
-                        (if rules (format " (%s)" (string-join rules ", ")) ""))
-                (if well 'remit-hint 'remit-problem))))
+  (let* ((well (remit--went-well (plist-get event :ok) event))
+         (rules (append (plist-get event :rules) nil))
+         (by (if rules (format " (%s)" (string-join rules ", ")) ""))
+         (summary (plist-get event :summary))
+         (place (remit--say (format "%s %s%s" (if well "✓" "✗") summary by) (if well 'remit-hint 'remit-problem)))
+         (code (plist-get (plist-get event :error) :code)))
+    ;; A program that was stopped at a limit has run.
+    (unless (member code '(nil "timed_out" "stopped"))
+      (push (make-remit-telling :places (list place) :words (string-remove-prefix "not done: " summary)
+                                :short (concat remit--behind "✗ not done" by))
+            remit--tellings))))
 
 (defun remit--draw-end (result)
-  "Add the files that a turn changed, and how it ended, from RESULT."
+  "Add the files that a turn changed, and how it ended, from RESULT.
+If the model suggests a sentence, say which key answers yes (MOD-29)."
+  (setq remit--suggestion (plist-get result :suggestion))
+  (let ((problem (plist-get result :error)))
+    (remit--tell-once (or (plist-get result :final_output) "")
+                      (or (plist-get result :reason)
+                          (if problem (format "%s: %s" (plist-get problem :what) (plist-get problem :why)) ""))))
   (seq-doseq (change (plist-get result :changes))
     (remit--say (format "  %s%s%s%s"
                         (if (plist-get change :moved_from) (format "%s → " (plist-get change :moved_from)) "")
@@ -202,11 +247,16 @@ It did if OK is true and no program of RESULT ended with an error."
   (let ((command (plist-get result :taken_back_by)))
     (when (and (> (length (plist-get result :changes)) 0) (stringp command))
       (remit--say (format "  M-x remit-%s takes it back" command) 'remit-hint)))
-  (let ((problem (plist-get result :error)) (status (plist-get result :status)) (reason (plist-get result :reason)))
+  (let* ((problem (plist-get result :error))
+         (status (plist-get result :status))
+         (whole (and (equal status "completed") (not (plist-get result :reason))))
+         (word (if (equal status "completed") "not all done" (string-replace "_" " " status)))
+         (reason (remit--reason-left (plist-get result :reason) (or (plist-get result :final_output) ""))))
     (cond
      (problem (remit--say (remit--problem problem) 'remit-problem))
-     ((or reason (not (equal status "completed")))
-      (remit--say (if reason (format "%s: %s" status reason) status) 'remit-ask))
+     ((not whole)
+      (remit--say (if reason (format "%s: %s" word reason) word) 'remit-ask)
+      (when remit--suggestion (remit--say "  RET yes   i in other words" 'remit-hint)))
      ((and (plist-member result :tool_trace) (= (length (plist-get result :changes)) 0))
       (let ((calls (length (plist-get result :tool_trace))))
         (remit--say (format "completed · %d call%s, no file changed" calls (if (= calls 1) "" "s")) 'remit-hint))))))

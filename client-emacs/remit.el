@@ -159,6 +159,14 @@ Signal an error if no server runs."
     (when (cdr questions) (message "%d questions are waiting; this is the first" (length questions)))))
 
 ;;;###autoload
+(defun remit-yes ()
+  "Answer yes to the model's question what you meant."
+  (interactive)
+  (unless (buffer-local-value 'remit--suggestion (cdr (remit--here)))
+    (user-error "The model asks nothing that a yes answers"))
+  (remit--ask-line "yes"))
+
+;;;###autoload
 (defun remit-chat ()
   "Go to the chat of this project."
   (interactive)

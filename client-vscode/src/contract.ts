@@ -782,7 +782,8 @@ export interface RunRequest {
  * With `declined`, nothing that was asked for was done, and the model says so. With `denied`, nothing was done because
  * policy or the person refused it. For these two, `reason` says why; if something else was done, `reason` says what
  * was refused or failed last. `changes` are the files that differ from before the turn. `taken_back_by` names what
- * takes the changes back; null if nothing was kept to do so.
+ * takes the changes back; null if nothing was kept to do so. `suggestion` is the sentence that the model would follow
+ * if the next message were a yes; null if it asks no such question.
  */
 export interface RunResult {
   readonly session_id: string;
@@ -790,6 +791,7 @@ export interface RunResult {
   readonly status: "completed" | "declined" | "failed" | "cancelled" | "denied" | "timed_out";
   readonly final_output: string | null;
   readonly reason: string | null;
+  readonly suggestion: string | null;
   readonly usage: TokenUsage | null;
   readonly tool_trace: readonly ToolTrace[];
   readonly changes: readonly FileOutcome[];
@@ -1125,6 +1127,7 @@ export interface TurnEnded {
   readonly status: "completed" | "declined" | "failed" | "cancelled" | "denied" | "timed_out";
   readonly final_output: string | null;
   readonly reason: string | null;
+  readonly suggestion?: string | null;
   readonly error: ErrorPayload | null;
   readonly changes?: readonly FileOutcome[];
   readonly taken_back_by?: "undo" | "redo" | null;

@@ -47,7 +47,7 @@ export function toolResult(given: Partial<ToolResultEvent> = {}): Rest<ToolResul
 
 export function result(given: Partial<RunResult> = {}): RunResult {
   return {
-    session_id: SESSION, turn_id: TURN, status: 'completed', final_output: null, reason: null, usage: null,
+    session_id: SESSION, turn_id: TURN, status: 'completed', final_output: null, reason: null, suggestion: null, usage: null,
     tool_trace: [], changes: [], taken_back_by: null, error: null, ...given,
   };
 }

@@ -242,6 +242,32 @@ def test_EMA_04_a_session_is_taken_up_again_and_a_turn_undone(
     second.until("it is undone", lambda: not (remit.workspace / "fresh.txt").exists())
 
 
+def test_MOD_29_a_key_says_yes_until_anything_else_is_sent(start: Start, remit: CommandLine) -> None:
+    path = remit.workspace / "c.txt"
+    path.write_text("# FIXME: round\nkept\n")
+    first = start("built-in")
+    first.open("b.txt")
+    first.run("remit-ask", "get rid of that FIXME in c.txt")
+    first.until("the key is told", lambda: "  RET yes" in first.chat)
+    first.run("remit-ask", "/status")
+    first.until("nothing is offered", lambda: not first.state("remit--suggestion"))
+    first.run("remit-ask", "get rid of that FIXME in c.txt")
+    first.until("the key is told again", lambda: first.chat.count("  RET yes") == 2)
+    first.close()
+    second = start("built-in")
+    second.open("b.txt")
+    second.run("remit-sessions")
+    second.answer("\t")
+    second.until("the key is told once more", lambda: "  RET yes" in second.chat)
+    second.run("remit-chat")
+    second.type("\r")
+    second.asked()
+    second.run("remit-review")
+    second.type("y")
+    second.ended()
+    second.until("the line is gone", lambda: "kept\n" in (path.read_text(), second.text_of("c.txt")))
+
+
 def test_MOD_27_a_model_is_chosen_from_the_list_tried_and_kept(
     start: Start, script: Callable[..., str], remit: CommandLine
 ) -> None:

@@ -406,6 +406,33 @@ def test_NVI_04_a_session_is_taken_up_again_and_a_turn_undone(
     second.until("it is there again", fresh.exists)
 
 
+def test_MOD_29_a_key_says_yes_until_anything_else_is_sent(start: Callable[[str], Editor], remit: CommandLine) -> None:
+    path = remit.workspace / "c.txt"
+    path.write_text("# FIXME: round\nkept\n")
+    first = start("built-in")
+    first.open("b.txt")
+    first.remit("get rid of that FIXME in c.txt")
+    first.until("the key is told", lambda: "  Enter yes" in first.chat)
+    first.remit("/status")
+    first.until("the answer", lambda: "❯ /status" in first.chat)
+    first.remit("open")
+    first.nvim.input("<CR>")
+    first.remit("get rid of that FIXME in c.txt")
+    first.until("the key is told again", lambda: first.chat.count("  Enter yes") == 2)
+    assert "❯ yes" not in first.chat
+    first.close()
+    second = start("built-in")
+    second.open("b.txt")
+    second.remit("sessions")
+    second.until("the key is told once more", lambda: "  Enter yes" in second.chat)
+    second.nvim.input("<CR>")
+    second.asked()
+    second.nvim.input("y")
+    second.ended()
+    second.nvim.command("wall")
+    second.until("the line is gone", lambda: path.read_text() == "kept\n")
+
+
 def test_MOD_27_a_model_is_chosen_from_the_list_tried_and_kept(
     start: Callable[[str], Editor], script: Callable[..., str], remit: CommandLine
 ) -> None:

@@ -226,9 +226,40 @@ def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
         "a turn that is not whole": whole
         is not bool(re.search(r"denied|not done|exit code|stopped|declined|failed|cannot", told, re.IGNORECASE)),
         "nothing was changed": ("no file changed" in told) is (words.says_nothing and whole and not turn.changed),
-        # A row may tell a no in its own words, which "a no is told" looks for.
+        # A row may tell a no in its own words, which "a no is told" looks for; the end of the turn may tell why.
         "every call's outcome": all(
-            call["summary"].splitlines()[0][:20] in text or (call["error"] or {}).get("code") == "approval_denied"
+            outcome(call)[:20] in text or (call["error"] or {}).get("code") == "approval_denied" for call in calls
+        ),
+        # What VS Code has folded up is in its text too.
+        "once why a call was not done": words is not BY_KEYS
+        or all(
+            text.count(outcome(call)) <= 1
             for call in calls
+            if call["error"] and outcome(call) in (result["reason"] or "")
         ),
     }
+
+
+def outcome(call: dict[str, Any]) -> str:
+    return str(call["summary"]).splitlines()[0].removeprefix("not done: ")
+
+
+async def by_built_in(folder: Path, sentence: str, answer: str) -> Told:
+    """Returns a turn of the built-in model."""
+    async with benches(folder) as make:
+        bench = await make()
+        await bench.ask(sentence, asker=Answering(answer), model="built-in")
+        return Told(sentence, answer, [json.loads(event.model_dump_json()) for event in bench.events], frozenset())
+
+
+@pytest.mark.parametrize("surface", ["Neovim", "Emacs"])
+def test_EDI_02_what_the_answer_repeats_is_told_once(bwrap: str, tmp_path: Path, surface: str) -> None:
+    folders = [tmp_path / each for each in ("ran", "no")]
+    for each in folders:
+        each.mkdir()
+    ran = asyncio.run(by_built_in(folders[0], "run `printf %s%s two -more`", "allow"))
+    said_no = asyncio.run(by_built_in(folders[1], "rename total to amount in a.py", "deny"))
+    (failed,) = [call for call in said_no.of("tool_result") if call["error"]]
+    assert outcome(failed) in said_no.result["final_output"].lower()
+    printed, refused = SURFACES[surface][0]([ran, said_no], tmp_path)
+    assert (printed.count("two-more"), refused.lower().count(outcome(failed))) == (1, 1), f"{printed}\n{refused}"

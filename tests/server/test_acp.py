@@ -396,6 +396,15 @@ def test_TRN_13_usage_and_a_title_are_told_with_the_answer(tmp_path: Path) -> No
         assert set(answer["usage"]) == {"inputTokens", "outputTokens", "totalTokens", "cachedReadTokens"}
 
 
+def test_MOD_29_the_answer_names_the_sentence_that_a_yes_stands_for(tmp_path: Path) -> None:
+    with opened("acp", tmp_path, DONE) as door:
+        (door.workspace / "a.py").write_text("# FIXME: round\ntotal = 1\n")
+        prompt(door, "/model built-in")
+        told = prompt(door, "get rid of that FIXME in a.py")["result"]["_meta"]["remit"]
+        assert (told["status"], told["suggestion"]) == ("declined", 'remove the line "# FIXME: round" from a.py')
+        assert "suggestion" not in prompt(door, "show a.py")["result"]["_meta"]["remit"]
+
+
 # TRN-14: questions.
 
 

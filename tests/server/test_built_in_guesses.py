@@ -11,12 +11,14 @@ from bench_runtime import Answering, Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_server.contract import TurnEnded
 from remit_server.models.built_in.guesses.words import Wording, stems, tokens
 from remit_server.models.built_in.language.sentences import read_sentence
 from remit_server.models.built_in.routing import MOST_CHARS
 from remit_server.models.built_in.turns import did_you_mean
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings
+from remit_server.sessions.session_file import read_session
 from remit_server.workspace.ports import NoDocuments
 
 FILES: Mapping[str, str] = {
@@ -114,6 +116,7 @@ async def test_MOD_29_what_may_be_meant_is_asked(tmp_path: Path, subtests: pytes
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
                 assert (result.status, result.final_output) == ("declined", did_you_mean(plain))
+                assert result.suggestion == plain
                 assert changed(bench.workspace) == {}
             reset(bench.workspace)
 
@@ -221,10 +224,12 @@ async def test_MOD_29_a_yes_is_to_the_question_before_it_only(tmp_path: Path) ->
 
 async def test_MOD_29_after_a_yes_that_is_done(tmp_path: Path) -> None:
     async with project(tmp_path) as bench:
-        session = await bench.ask("get rid of that TODO in backup.sh")
-        assert session.status == "declined"
+        asked = await bench.ask("get rid of that TODO in backup.sh")
+        assert (asked.status, asked.suggestion is not None) == ("declined", True)
         result = await bench.ask("yes, please")
-        assert result.status == "completed"
+        assert (result.status, result.suggestion) == ("completed", None)
+        kept = read_session(*bench.settings.session_folder.glob("session-*.jsonl")).records
+        assert [each.suggestion for each in kept if isinstance(each, TurnEnded)] == [asked.suggestion, None]
         assert (bench.workspace / "tools/backup.sh").read_text() == "KEEP=7\necho kept\n"
 
 

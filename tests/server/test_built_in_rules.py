@@ -81,7 +81,7 @@ from remit_server.models.built_in.routes import (
 from remit_server.models.built_in.routing import route
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.steps import next_step
-from remit_server.models.built_in.turns import did_you_mean
+from remit_server.models.built_in.turns import suggest
 from remit_server.models.built_in.wishes import wishes_in
 from remit_server.models.ports import Declined, UserMessage
 from remit_server.runtime.opening import open_runtime
@@ -847,7 +847,7 @@ IN_QUOTES = {
 def test_MOD_23_a_sentence_whose_texts_are_plain_words_is_given_back_in_quotes(sentence: str) -> None:
     ending = next_step([UserMessage(sentence)], {}, FILES)
     assert isinstance(ending, Ending)
-    assert ending == Ending.asking(did_you_mean(IN_QUOTES[sentence]))
+    assert ending == suggest(IN_QUOTES[sentence])
     assert isinstance(route(IN_QUOTES[sentence], FILES), Edited | Routed)
 
 

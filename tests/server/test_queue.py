@@ -248,6 +248,8 @@ def test_TRN_33_a_turn_that_had_begun_more_than_reading_is_not_begun_again(tmp_p
         turn.check()
         result = turn.events[-1]["result"]
         assert (result["status"], result["error"]["code"]) == ("failed", "outcome_unknown")
+        assert [(each["path"], each["how"]) for each in result["changes"]] == [("b.py", "created")]
+        assert result["taken_back_by"] == "undo"
         assert (workers.workspace / "b.py").read_text() == "mine\n"
         submit(own, text("u"))
         assert wait_for_end(own, "s", "u").events[-1]["result"]["status"] == "completed"

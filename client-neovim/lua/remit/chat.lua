@@ -1,5 +1,7 @@
 -- The chat: a buffer next to the code that shows turns as they run. Questions are answered by keys.
+local answers = require('remit.answers')
 local parts = require('remit.parts')
+local repeats = require('remit.repeats')
 local server = require('remit.server')
 
 local M = {}
@@ -7,6 +9,8 @@ local known = server.known
 local MOST_LINES = 10000
 local space = vim.api.nvim_create_namespace('remit.chat')
 local buffer, asked_at, marks, streaming = nil, nil, {}, nil
+-- The message that answers yes to the model's question, and the key that sends it.
+local YES, YES_KEY = 'yes', '<CR>'
 
 local GROUPS = {
   RemitIntent = 'Type', RemitTool = 'Function', RemitHint = 'Comment', RemitError = 'ErrorMsg', RemitAsk = 'WarningMsg',
@@ -86,6 +90,7 @@ local KEYS = {
 local function ready()
   if buffer and vim.api.nvim_buf_is_valid(buffer) then return buffer end
   buffer = vim.api.nvim_create_buf(false, true)
+  repeats.forget(buffer)
   vim.api.nvim_buf_set_name(buffer, 'remit://chat')
   for name, value in pairs({ buftype = 'nofile', bufhidden = 'hide', swapfile = false, filetype = 'remit', modifiable = false }) do
     vim.bo[buffer][name] = value
@@ -101,6 +106,14 @@ end
 local function unset_answers()
   for key in pairs(ANSWERS) do pcall(vim.keymap.del, 'n', key, { buffer = ready() }) end
 end
+
+--- Lets a key say yes to the sentence that the model suggests, until anything else is sent (MOD-29).
+local function offer_yes()
+  vim.keymap.set('n', YES_KEY, function() require('remit.turn').ask(YES) end, { buffer = ready(), nowait = true })
+  M.say('  Enter yes   i in other words', 'RemitHint')
+end
+
+local function withdraw_yes() pcall(vim.keymap.del, 'n', YES_KEY, { buffer = ready() }) end
 
 local function window()
   for _, each in ipairs(vim.api.nvim_list_wins()) do
@@ -175,6 +188,8 @@ end
 --- Begins a turn in the chat. The oldest lines are removed, so that a long chat stays as quick as a short one (NVI-08).
 function M.asked(line)
   local there = ready()
+  withdraw_yes()
+  repeats.forget(there)
   local over = vim.api.nvim_buf_line_count(there) - MOST_LINES
   if over > 0 then
     vim.bo[there].modifiable = true
@@ -187,6 +202,8 @@ end
 function M.clear()
   marks, asked_at, streaming = {}, nil, nil
   local there = ready()
+  withdraw_yes()
+  repeats.forget(there)
   vim.bo[there].modifiable = true
   vim.api.nvim_buf_set_lines(there, 0, -1, false, {})
   vim.bo[there].modifiable = false
@@ -268,26 +285,8 @@ local function went_well(ok, exit_code, data)
   return ok and (known(exit_code) or 0) == 0 and not (data and data.passed == false)
 end
 
-local ALLOWED = {
-  once = 'allowed once', session = 'allowed for this session', edits = 'all edits of this session allowed',
-  always = 'always allowed in this workspace', everywhere = 'always allowed in every workspace',
-}
-local SOMEBODY = {
-  person = 'you', beforehand = 'an answer from the command line', standing_answer = 'an answer you gave before',
-  review = 'the review of the work',
-}
-local EVENTS = {
-  deadline = 'nobody answered in time', disconnected = 'the connection was lost', unavailable = 'nobody was there to ask',
-  cancelled = 'the turn ended', withdrawn = 'one of its files was renamed, deleted or created',
-}
-
---- How a question ended, and who or what ended it: `allowed once by you`.
-local function answer_words(answer)
-  local how = answer.decision == 'deny' and 'denied' or ALLOWED[answer.scope] or answer.decision
-  local reason = known(answer.reason)
-  if not reason and SOMEBODY[answer.by] then return ('%s by %s'):format(how, SOMEBODY[answer.by]) end
-  return ('%s: %s'):format(how, reason or EVENTS[answer.by] or answer.by)
-end
+-- The codes of calls whose program ran until it was stopped.
+local RAN = { timed_out = true, stopped = true }
 
 local DRAWN = {
   run_started = function(event)
@@ -298,13 +297,20 @@ local DRAWN = {
     local about = event.arguments.path or event.arguments.command or event.arguments.work
     add({ ('→ %s %s'):format(event.tool, type(about) == 'string' and about:gsub('\n', ' ') or '') }, 'RemitTool')
   end,
-  tool_output = function(event) M.say(event.text, 'RemitHint') end,
+  tool_output = function(event)
+    local row = M.say(event.text, 'RemitHint')
+    repeats.note_printed(buffer, row, #split(event.text), event.tool_call_id)
+  end,
   command_waits = function(event) M.say(event.means, 'RemitHint') end,
   process_changed = function(event) M.say(event.means, 'RemitHint') end,
   tool_result = function(event)
     local rule = event.rules[1] and (' (%s)'):format(table.concat(event.rules, ', ')) or ''
     local well = went_well(event.ok, event.exit_code, event.data)
-    M.say(('%s %s%s'):format(well and '✓' or '✗', event.summary, rule), well and 'RemitHint' or 'RemitError')
+    local text = ('%s %s%s'):format(well and '✓' or '✗', event.summary, rule)
+    local row = M.say(text, well and 'RemitHint' or 'RemitError')
+    if known(event.error) and not RAN[event.error.code] then
+      repeats.note_failed(buffer, row, #split(text), event.summary, ('%s✗ not done%s'):format(behind, rule))
+    end
   end,
   approval_required = function(event)
     draw_question(event)
@@ -313,7 +319,7 @@ local DRAWN = {
   approval_resolved = function(event)
     asked_at, marks = nil, {}
     unset_answers()
-    add(split(answer_words(event)), 'RemitHint')
+    add(split(answers.words(event)), 'RemitHint')
   end,
   state_changed = function(event)
     if event.mode ~= 'explore' then add(split(event.means), 'RemitHint') end
@@ -334,12 +340,23 @@ function M.draw(event)
   behind = ''
 end
 
+local function replace(row, count, lines)
+  vim.bo[buffer].modifiable = true
+  vim.api.nvim_buf_set_lines(buffer, row, row + count, false, lines)
+  vim.bo[buffer].modifiable = false
+  for at = row, row + #lines - 1 do vim.api.nvim_buf_add_highlight(buffer, space, 'RemitError', at, 0, -1) end
+end
+
 local MADE = { created = ' (new)', deleted = ' (deleted)' }
 
---- Draws how a turn ended: the files that it changed, and why not everything was done.
+--- Draws how a turn ended: the files that it changed, why not everything was done, and what a yes would do.
 function M.ended(result)
   streaming = nil
-  local problem, reason, changes = known(result.error), known(result.reason), result.changes or {}
+  withdraw_yes()
+  local problem, answer, changes = known(result.error), known(result.final_output) or '', result.changes or {}
+  local ending = known(result.reason) or (problem and ('%s: %s'):format(problem.what, problem.why)) or ''
+  repeats.tell_once(ready(), answer, ending, replace)
+  local reason = repeats.reason_left(known(result.reason), answer)
   for _, change in ipairs(changes) do
     local lines = known(change.added) and (' +%d −%d'):format(change.added, change.removed) or ''
     local from = known(change.moved_from) and change.moved_from .. ' → ' or ''
@@ -348,8 +365,10 @@ function M.ended(result)
   local command = known(result.taken_back_by)
   if #changes > 0 and command then add({ ('  :Remit %s takes it back'):format(command) }, 'RemitHint') end
   if problem then return M.say(server.describe_problem({ data = problem, message = problem.message }), 'RemitError') end
-  if result.status ~= 'completed' or reason then
-    add(split(('%s%s'):format(result.status, reason and ': ' .. reason or '')), 'RemitAsk')
+  if result.status ~= 'completed' or known(result.reason) then
+    local word = result.status == 'completed' and 'not all done' or result.status:gsub('_', ' ')
+    add(split(('%s%s'):format(word, reason and ': ' .. reason or '')), 'RemitAsk')
+    if known(result.suggestion) then offer_yes() end
   elseif #changes == 0 and result.tool_trace then
     local calls = #result.tool_trace
     add({ ('completed · %d call%s, no file changed'):format(calls, calls == 1 and '' or 's') }, 'RemitHint')
@@ -374,7 +393,7 @@ local REPLAYED = {
     local well = went_well(record.success, record.exit_code)
     if record.name ~= 'select_active_intent' then M.say(well and '✓' or '✗', well and 'RemitHint' or 'RemitError') end
   end,
-  approval = function(record) add(split(('%s · %s'):format(answer_words(record), record.title)), 'RemitHint') end,
+  approval = function(record) add(split(('%s · %s'):format(answers.words(record), record.title)), 'RemitHint') end,
   warning = function(record) M.say(record.message, 'RemitAsk') end,
   turn_end = function(record) M.ended(record) end,
 }

@@ -18,6 +18,9 @@ export interface ServerView {
   readonly problem: Problem | null;
 }
 
+/** The message that says yes to the sentence which the model suggests. The model reads it, so it is not translated. */
+export const YES = 'yes';
+
 /** A place in a file, counted from 1; without a line, the file as a whole. */
 export interface FilePlace {
   /** Relative to the folder of the turn, or absolute. */

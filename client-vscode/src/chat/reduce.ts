@@ -72,8 +72,8 @@ export function reduce(view: View, change: Change): View {
 
 function newTurn({ session_id, turn_id, prompt, attached, folders }: Asked): Turn {
   return {
-    session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, items: [], changes: [],
-    taken_back_by: null, usage: null, read: null,
+    session_id, turn_id, prompt, attached, folders, workspace: null, seq: 0, status: 'running', reason: null, suggestion: null,
+    items: [], changes: [], taken_back_by: null, usage: null, read: null,
     started: null, ended: null,
   };
 }
@@ -179,6 +179,7 @@ function end(turn: Turn, result: RunResult | null, error: Problem | null): Turn 
     ...turn,
     status: result?.status ?? (error && isStop(error) ? 'cancelled' : 'failed'),
     reason: result?.reason ?? null,
+    suggestion: result?.suggestion ?? null,
     changes: result?.changes ?? [],
     taken_back_by: result?.taken_back_by ?? null,
     usage: result?.usage ?? turn.usage,

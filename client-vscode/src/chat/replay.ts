@@ -38,8 +38,8 @@ function newTurn(
   { turn_id, timestamp }: { readonly turn_id: string; readonly timestamp: string }, folders: readonly Folder[],
 ): Turn {
   return {
-    session_id, turn_id, prompt: '', attached: [], folders, workspace, seq: 0, status: 'running', reason: null, items: [], changes: [],
-    taken_back_by: null, usage: null, read: null,
+    session_id, turn_id, prompt: '', attached: [], folders, workspace, seq: 0, status: 'running', reason: null, suggestion: null,
+    items: [], changes: [], taken_back_by: null, usage: null, read: null,
     started: timestamp, ended: timestamp,
   };
 }
@@ -73,7 +73,7 @@ function add(turn: Turn, record: SessionRecord): Turn {
         ...(record.error && record.status !== 'cancelled'
           ? append(now, { kind: 'note', id: `note-${id}`, level: 'error', text: record.error.message, error: record.error })
           : now),
-        status: record.status, reason: record.reason, usage: record.usage, changes: record.changes ?? [], taken_back_by: record.taken_back_by ?? null,
+        status: record.status, reason: record.reason, suggestion: record.suggestion ?? null, usage: record.usage, changes: record.changes ?? [], taken_back_by: record.taken_back_by ?? null,
       };
     default:
       return now;

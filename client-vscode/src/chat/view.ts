@@ -48,6 +48,8 @@ export interface Turn {
   readonly status: 'running' | RunResult['status'];
   /** Why nothing was done, or not everything. */
   readonly reason: string | null;
+  /** The sentence that the model would follow if the next message were a yes (MOD-29). */
+  readonly suggestion: string | null;
   readonly items: readonly Item[];
   /** The files that the turn changed. */
   readonly changes: readonly FileOutcome[];
@@ -133,6 +135,21 @@ export function folderName({ folders, workspace }: Turn): string | null {
   if (workspace === null || folders.length < 2) return null;
   const name = folders.find((each) => each.path === workspace)?.name;
   return name !== undefined && folders.filter((each) => each.name === name).length === 1 ? name : workspace;
+}
+
+/** The files that are gone by what the turns say they have changed: their paths, by the folder of the turns. */
+export function goneFiles(turns: readonly Turn[]): ReadonlyMap<string | null, ReadonlySet<string>> {
+  const gone = new Map<string | null, Set<string>>();
+  for (const { workspace, changes } of turns) {
+    const files = gone.get(workspace) ?? new Set();
+    for (const { path, how, moved_from } of changes) {
+      if (moved_from !== null) files.add(moved_from);
+      if (how === 'deleted') files.add(path);
+      else files.delete(path);
+    }
+    gone.set(workspace, files);
+  }
+  return gone;
 }
 
 /** The questions that still wait for the person, oldest first. */

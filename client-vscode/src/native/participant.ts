@@ -1,6 +1,7 @@
 // `@remit` in VS Code's own chat. It is the same conversation as in Remit's view, so a question is answered in one place (EDI-11).
 import * as vscode from 'vscode';
 import type { Conversation } from '../chat/conversation';
+import { YES } from '../chat/messages';
 import type { Change } from '../chat/reduce';
 import type { View } from '../chat/view';
 import { editorContext } from '../editor/workspace';
@@ -19,8 +20,13 @@ export function offerParticipant(extension: vscode.Uri, conversation: () => Conv
       stream.button({ command: 'remit.open', title: vscode.l10n.t('Open Chat') });
       return;
     }
-    await follow(chat, chat.view().turns.at(-1)!.turn_id, changes, stream, token);
+    const turnId = chat.view().turns.at(-1)!.turn_id;
+    await follow(chat, turnId, changes, stream, token);
+    return { metadata: { suggestion: chat.view().turns.find((turn) => turn.turn_id === turnId)?.suggestion ?? null } };
   });
+  participant.followupProvider = {
+    provideFollowups: ({ metadata }) => (metadata?.['suggestion'] ? [{ prompt: YES, label: vscode.l10n.t('Yes') }] : []),
+  };
   participant.iconPath = vscode.Uri.joinPath(extension, 'media', 'icon.png');
   return participant;
 }

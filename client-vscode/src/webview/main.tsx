@@ -53,10 +53,10 @@ function Chat() {
     window.addEventListener('keydown', onKeyDown);
     return () => window.removeEventListener('keydown', onKeyDown);
   }, [busy]);
-  // If the focused card is gone, focus the next card, or else the input.
+  // If what had the focus is gone, a card or a button of the last turn, focus the next card, or else the input.
   useLayoutEffect(() => {
     if (document.hasFocus() && document.activeElement === document.body) (pendingCard() ?? input.current)?.focus();
-  }, [pending(view).length]);
+  }, [pending(view).length, view.turns.length]);
   const last = view.turns.at(-1);
   return (
     <>

@@ -1,6 +1,6 @@
 // A conversation as a list of rows; only the visible ones are drawn (EDI-05). Pure.
 import { isToldOf, repeatedOf, type Repeated } from '../chat/repeats';
-import { isOpen, pending, type ApprovalItem, type Item, type Turn, type View } from '../chat/view';
+import { goneFiles, isOpen, pending, type ApprovalItem, type Item, type Turn, type View } from '../chat/view';
 
 export interface AskedRow {
   readonly kind: 'asked';
@@ -29,6 +29,8 @@ export interface ItemRow {
   readonly told: boolean;
   /** How much of what the call's command printed the turn's answers repeat. */
   readonly repeated: Repeated;
+  /** The files of the turn's folder that are gone by now, so that they cannot be opened. */
+  readonly gone: ReadonlySet<string>;
 }
 
 export interface EndingRow {
@@ -37,29 +39,46 @@ export interface EndingRow {
   readonly turn: Turn;
   /** Whether this is the last turn and no turn runs, so that its changes can be taken back. */
   readonly last: boolean;
+  /** As in `ItemRow`. */
+  readonly gone: ReadonlySet<string>;
 }
 
 export type Row = AskedRow | ItemRow | EndingRow;
 
 /** The rows of each turn from the last call, so that a turn that has not changed keeps the same row objects. */
-const known = new WeakMap<Turn, { readonly when: string; readonly rows: readonly Row[] }>();
+const known = new WeakMap<Turn, { readonly when: string; readonly gone: ReadonlySet<string>; readonly rows: readonly Row[] }>();
+
+const MOST_SETS = 100;
+/** The sets of files by their names, so that sets of the same files are the same object. */
+const sets = new Map<string, ReadonlySet<string>>();
+
+function asBefore(files: ReadonlySet<string>): ReadonlySet<string> {
+  const key = JSON.stringify([...files].sort());
+  const before = sets.get(key);
+  if (before) return before;
+  if (sets.size > MOST_SETS) sets.clear();
+  sets.set(key, files);
+  return files;
+}
 
 /** The rows of all turns, oldest first. */
 export function rowsOf(view: View): readonly Row[] {
   const questions = pending(view).map((item) => item.id);
   const idle = view.turns.every((turn) => turn.status !== 'running');
+  const gone = new Map([...goneFiles(view.turns)].map(([folder, files]) => [folder, asBefore(files)]));
   return view.turns.flatMap((turn, index) => {
     const last = index === view.turns.length - 1;
+    const files = gone.get(turn.workspace)!;
     const when = JSON.stringify([last, idle, questions]);
     const before = known.get(turn);
-    if (before?.when === when) return before.rows;
-    const rows = rowsOfTurn(turn, last, idle, questions);
-    known.set(turn, { when, rows });
+    if (before?.when === when && before.gone === files) return before.rows;
+    const rows = rowsOfTurn(turn, last, idle, questions, files);
+    known.set(turn, { when, gone: files, rows });
     return rows;
   });
 }
 
-function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonly string[]): readonly Row[] {
+function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonly string[], gone: ReadonlySet<string>): readonly Row[] {
   const over = turn.status !== 'running';
   const own = !turn.usage?.prompt_tokens && /^[!/]/.test(turn.prompt);
   const asked = new Map<string, ApprovalItem>();
@@ -79,10 +98,10 @@ function rowsOfTurn(turn: Turn, last: boolean, idle: boolean, questions: readonl
       kind: 'item', key: `${turn.turn_id} ${item.kind} ${item.id}`, turnId: turn.turn_id, item, approval, over, own, current: last && over,
       place: open ? questions.indexOf(open.id) + 1 : 0, waiting: open ? questions.length : 0,
       told: over && item.kind === 'tool' && isToldOf(item, turn),
-      repeated: over && item.kind === 'tool' ? repeatedOf(item, turn.items) : 'nothing',
+      repeated: over && item.kind === 'tool' ? repeatedOf(item, turn.items) : 'nothing', gone,
     });
   }
-  return [...rows, { kind: 'ending', key: `${turn.turn_id} ending`, turn, last: last && idle }];
+  return [...rows, { kind: 'ending', key: `${turn.turn_id} ending`, turn, last: last && idle, gone }];
 }
 
 /** Whether a row must stay in the document although it is not visible, because its question can be answered. */

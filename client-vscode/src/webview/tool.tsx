@@ -42,7 +42,7 @@ const STATES: { readonly [state in State]: { readonly icon: string; readonly lab
 };
 
 export function Tool({ row, item, open, send }: Props) {
-  const { approval, over, own, current, told, repeated } = row;
+  const { approval, over, own, current, told, repeated, gone } = row;
   const { result } = item;
   const state = stateOf(item, row);
   const target = TARGETS.map((name) => item.arguments[name]).find((value) => value !== undefined);
@@ -62,7 +62,7 @@ export function Tool({ row, item, open, send }: Props) {
       {/* Open by default for a call that the person typed (such as `/undo`), because its result is the answer; a command prints its answer. */}
       <Fold class={`tool ${state}`} name={row.key} begin={own && !RUNS_PROGRAMS.includes(item.tool)} testid="tool" summary={summary}>
         <Details row={row} item={item} open={open} />
-        {result?.changed_files.map((path) => (
+        {result?.changed_files.filter((path) => !gone.has(path)).map((path) => (
           <button key={path} type="button" class="link" onClick={() => open({ path, line: null, column: 1 })}>
             {say('Open {0}', visibleLine(path))}
           </button>

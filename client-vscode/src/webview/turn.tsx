@@ -2,9 +2,9 @@
 import { Fragment } from 'preact';
 import { memo } from 'preact/compat';
 import { useEffect, useState } from 'preact/hooks';
-import type { FilePlace, FromWebview } from '../chat/messages';
+import { YES, type FilePlace, type FromWebview } from '../chat/messages';
 import { reasonLeft } from '../chat/repeats';
-import { count, folderName, isOpen, type IntentItem, type NoteItem, type Turn } from '../chat/view';
+import { count, folderName, isOpen, type IntentItem, type NoteItem } from '../chat/view';
 import type { FileOutcome } from '../contract';
 import { clock, duration, visible, visibleLine } from '../text';
 import { say } from '../words';
@@ -13,7 +13,7 @@ import { Outcome, Question } from './approval';
 import { Capped, Fold } from './fold';
 import { Guard } from './guard';
 import { Trouble, Words } from './problem';
-import type { AskedRow, ItemRow, Row } from './rows';
+import type { AskedRow, EndingRow, ItemRow, Row } from './rows';
 import { Tool } from './tool';
 
 type Send = (message: FromWebview) => void;
@@ -26,7 +26,7 @@ interface RowProps {
 /** One row of the conversation. It is drawn again only if something in it has changed. */
 export const RowView = memo(({ row, send }: RowProps) => (
   <Guard words={say('This part of the chat cannot be shown. It is still in the session.')}>
-    {row.kind === 'asked' ? <Asking row={row} send={send} /> : row.kind === 'ending' ? <Ending turn={row.turn} last={row.last} send={send} /> : <ItemView row={row} send={send} />}
+    {row.kind === 'asked' ? <Asking row={row} send={send} /> : row.kind === 'ending' ? <Ending turn={row.turn} last={row.last} gone={row.gone} send={send} /> : <ItemView row={row} send={send} />}
   </Guard>
 ), (before, after) => isSameRow(before.row, after.row));
 
@@ -119,7 +119,11 @@ const ENDINGS = {
   timed_out: ['watch', 'Out of time'],
 } as const;
 
-function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: boolean; readonly send: Send }) {
+interface EndingProps extends Omit<EndingRow, 'kind' | 'key'> {
+  readonly send: Send;
+}
+
+function Ending({ turn, last, gone, send }: EndingProps) {
   if (turn.status === 'running') {
     const waiting = turn.items.some((item) => item.kind === 'approval' && isOpen(item));
     return waiting ? null : <Working read={turn.read} />;
@@ -137,7 +141,8 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
     took !== null && duration(took),
   ].filter(Boolean);
   return <>
-    {turn.changes.length > 0 && <Changes turn={turn} last={last} send={send} />}
+    {last && turn.suggestion !== null && <Suggested sentence={turn.suggestion} send={send} />}
+    {turn.changes.length > 0 && <Changes turn={turn} last={last} gone={gone} send={send} />}
     <div class={`ending ${turn.status}`} data-testid="ending">
       <span class={`codicon codicon-${icon}`} aria-hidden="true" /> <span>
         <Words text={[say(word), why].filter(Boolean).join(' · ')} />
@@ -155,14 +160,26 @@ function Ending({ turn, last, send }: { readonly turn: Turn; readonly last: bool
   </>;
 }
 
-/** The files that a turn changed. Each can be opened, and the last turn's changes can be taken back. */
-function Changes({ turn, last, send }: { readonly turn: Turn; readonly last: boolean; readonly send: Send }) {
+/** The button that answers the model's question with a yes (MOD-29). */
+function Suggested({ sentence, send }: { readonly sentence: string; readonly send: Send }) {
+  const does = say('Yes: {0}', visibleLine(sentence));
+  return (
+    <div class="suggested">
+      <button type="button" class="primary" data-testid="yes" title={does} aria-label={does} onClick={() => send({ type: 'ask', text: YES, attachments: [] })}>
+        {say('Yes')}
+      </button>
+    </div>
+  );
+}
+
+/** The files that a turn changed. Each that is still there can be opened, and the last turn's changes can be taken back. */
+function Changes({ turn, last, gone, send }: EndingProps) {
   return (
     <div class="changes" data-testid="changes">
       <ul aria-label={say('Changed files')}>
         {turn.changes.map((change) => (
           <li key={change.path}>
-            {change.how === 'deleted'
+            {gone.has(change.path)
               ? <span>{visibleLine(change.path)}</span>
               : <button type="button" class="link" onClick={() => send({ type: 'open_file', turn_id: turn.turn_id, place: { path: change.path, line: null, column: 1 } })}>
                 {visibleLine(change.path)}

@@ -67,7 +67,12 @@ test.each([
 test('a turn ends with the files that it changed and with what takes them back', () => {
   const changes = [{ path: 'a.py', how: 'changed', moved_from: null, added: 1, removed: 1 }] as const;
   const end: SessionRecord = { ...AT, type: 'turn_end', status: 'completed', final_output: '', reason: null, error: null, changes, taken_back_by: 'undo', usage: USAGE, duration_ms: 9 };
-  expect(turnsOf([START, ...TURN.slice(0, -1), end], [])[0]).toMatchObject({ changes, taken_back_by: 'undo' });
+  expect(turnsOf([START, ...TURN.slice(0, -1), end], [])[0]).toMatchObject({ changes, taken_back_by: 'undo', suggestion: null });
+});
+
+test('MOD-29 the sentence that a yes stands for is kept', () => {
+  const end = { ...TURN.at(-1)!, status: 'declined', suggestion: 'remove line 1 of a.py' } as SessionRecord;
+  expect(turnsOf([START, ...TURN.slice(0, -1), end], [])[0]?.suggestion).toBe('remove line 1 of a.py');
 });
 
 test('an answer is told by its call, once that has ended', () => {

@@ -395,4 +395,24 @@ describe('how a turn ends', () => {
     expect(drawn(started, completed({ changes, taken_back_by: 'redo' }))).toMatch(/>Redo<\/button>/);
     expect(drawn(started, completed({ changes, taken_back_by: 'redo' }))).not.toContain('>Undo</button>');
   });
+
+  test('AGT-15 a file that a later turn has removed is not offered to open, and one that came back is', () => {
+    const turn = (view: View, turn_id: string, how: 'created' | 'deleted'): View => {
+      const sent = events(started, call, toolResult({ changed_files: ['new.py'] }), completed({ changes: [{ path: 'new.py', how, moved_from: null, added: 1, removed: 0 }] }));
+      return sent.reduce((each, event) => reduce(each, { type: 'event', event: { ...event, turn_id } }), reduce(view, { ...asked(turn_id), turn_id }));
+    };
+    const offered = (view: View): number => rowsDrawn(view).match(/>Open new\.py<|>new\.py<\/button>/g)?.length ?? 0;
+    const made = turn(EMPTY, '1', 'created');
+    const undone = turn(made, '2', 'deleted');
+    expect([made, undone, turn(undone, '3', 'created')].map(offered)).toEqual([2, 0, 6]);
+  });
+
+  test('MOD-29 a yes is a button that says what it would do, until anything else is sent', () => {
+    const begun = reduce(EMPTY, asked('get rid of it'));
+    const view = events(started, completed({ status: 'declined', suggestion: 'remove line 1 of a\u202e.py' }))
+      .reduce((each, event) => reduce(each, { type: 'event', event }), begun);
+    expect(rowsDrawn(view)).toMatch(/<button [^>]*aria-label="Yes: remove line 1 of a⟨U\+202E⟩.py"[^>]*>Yes<\/button>/);
+    expect(rowsDrawn(reduce(view, { ...asked('/help'), turn_id: 'other' }))).not.toContain('>Yes</button>');
+    expect(drawn(started, completed({ status: 'declined' }))).not.toContain('>Yes</button>');
+  });
 });

@@ -64,10 +64,11 @@ NOT_RUN = "error cancelled: the turn ended before this call was run"
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The result of one step's generation. `declined` is given if the model says that it did not do what it was
-    asked."""
+    asked, `suggestion` if it asks whether this sentence was meant."""
 
     message: AssistantMessage
     declined: Declined | None = None
+    suggestion: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +367,8 @@ class Agent:
         said = AssistantMessage(redactor.redact("".join(text)), tuple(calls))
         match finished.reason:
             case "declined" | "asks" as declined:
-                return Reply(said, declined), finished
+                suggestion = None if finished.suggestion is None else redactor.redact(finished.suggestion)
+                return Reply(said, declined, suggestion), finished
             case _:
                 return Reply(said), finished
 

@@ -129,28 +129,45 @@ _BUILT_IN = "built-in"
 
 
 @dataclass(slots=True)
-class _Screen:
-    """Draws a turn's events. `printed` has the lines that the last call's program printed. `repeats` is whether the
-    built-in model answers, which repeats them in its answer."""
+class Printed:
+    """What the program of a turn's last call printed. `repeats` is whether the built-in model answers, which repeats
+    it in its answer."""
 
     repeats: bool = False
-    printed: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
+
+    def note(self, event: AgentEvent) -> None:
+        """Notes what an event says of it."""
+        match event:
+            case RunStarted(model=model):
+                self.repeats, self.lines = model == _BUILT_IN, []
+            case ToolCallEvent():
+                self.lines = []
+            case ToolOutput(text=text):
+                self.lines.append(text)
+            case _:
+                pass
+
+    def left_out_of(self, answer: str) -> str:
+        """Returns the answer without the block at its beginning that repeats what was just printed."""
+        if not self.repeats or not self.lines:
+            return answer
+        said = "\n".join(self.lines).strip()
+        return re.sub(rf"\A(`{{3,}})\n{re.escape(said)}\n\1\n+", "", answer)
+
+
+@dataclass(slots=True)
+class _Screen:
+    """Draws a turn's events."""
+
+    printed: Printed = field(default_factory=Printed)
 
     def take(self, event: Event) -> None:
         """Draws one event; leaves out of the final answer what was just printed."""
-        match cast("AgentEvent", event):
-            case RunStarted(model=model):
-                self.repeats = model == _BUILT_IN
-            case ToolCallEvent():
-                self.printed = []
-            case ToolOutput(text=text):
-                self.printed.append(text)
-            case RunCompleted(result=result) if self.repeats and self.printed and result.final_output:
-                said = "\n".join(self.printed).strip()
-                rest = re.sub(rf"\A(`{{3,}})\n{re.escape(said)}\n\1\n+", "", result.final_output)
-                event = event.model_copy(update={"result": result.model_copy(update={"final_output": rest})})
-            case _:
-                pass
+        self.printed.note(cast("AgentEvent", event))
+        if isinstance(event, RunCompleted) and event.result.final_output:
+            rest = self.printed.left_out_of(event.result.final_output)
+            event = event.model_copy(update={"result": event.result.model_copy(update={"final_output": rest})})
         show(event)
 
 
@@ -244,11 +261,18 @@ def draw_ending(result: RunResult, *, said: bool = False, command: str = "remit 
     if result.reason and not _told_at_length(result):
         mark, style = ENDINGS[result.status]
         yield style_text(f"{mark} {visible(result.reason)}", style)
-    if result.status == "declined" and command != IN_CHAT and "?" in (result.final_output or ""):
-        yield style_text('  answer: remit --continue "…"', "dim")
+    if command != IN_CHAT and (words := _answer_to_give(result)):
+        yield style_text(f"  answer: remit --continue {words}", "dim")
     yield from _changes(result, command)
     calls = counted(len(result.tool_trace), "call")
     yield style_text(" · ".join([result.status.replace("_", " "), calls, *_cost(result.usage)]), "dim")
+
+
+def _answer_to_give(result: RunResult) -> str | None:
+    """Returns what a person writes to answer the model's question, or None if it asks nothing."""
+    if result.suggestion is not None:
+        return "yes"
+    return '"…"' if result.status == "declined" and "?" in (result.final_output or "") else None
 
 
 _ONE_BLOCK = re.compile(r"(`{3,})[\w.+-]*\n(?P<body>.*)\n\1\s*", re.DOTALL)

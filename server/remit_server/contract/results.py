@@ -47,7 +47,8 @@ class RunResult(Wire):
     With `declined`, nothing that was asked for was done, and the model says so. With `denied`, nothing was done because
     policy or the person refused it. For these two, `reason` says why; if something else was done, `reason` says what
     was refused or failed last. `changes` are the files that differ from before the turn. `taken_back_by` names what
-    takes the changes back; null if nothing was kept to do so.
+    takes the changes back; null if nothing was kept to do so. `suggestion` is the sentence that the model would follow
+    if the next message were a yes; null if it asks no such question.
     """
 
     session_id: str
@@ -55,6 +56,7 @@ class RunResult(Wire):
     status: RunStatus
     final_output: str | None = None
     reason: str | None = None
+    suggestion: str | None = None
     usage: TokenUsage | None = None
     tool_trace: tuple[ToolTrace, ...] = ()
     changes: tuple[FileOutcome, ...] = ()

@@ -282,6 +282,7 @@ class TurnEnded(TurnRecord):
     status: RunStatus
     final_output: str | None = None
     reason: str | None = None
+    suggestion: str | None = Field(default=None, exclude_if=lambda value: value is None)
     error: ErrorPayload | None = None
     changes: tuple[FileOutcome, ...] = Field(default=(), exclude_if=lambda value: not value)
     taken_back_by: TakenBackBy | None = Field(default=None, exclude_if=lambda value: value is None)

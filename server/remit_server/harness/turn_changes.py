@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from remit_server.contract import FileOutcome
 from remit_server.tools.spec import FileChange
+from remit_server.workspace.history import PastChange
 from remit_server.workspace.line_diff import line_edits
 
 MAX_BYTES = 200_000
@@ -35,15 +36,30 @@ class TurnChanges:
 
     def note(self, change: FileChange) -> None:
         """Notes a change that was merged."""
-        path, image = change.path.relative, change.before
+        image, old = change.before, change.moved_from
         before = NO_FILE if image is None else Side(image.digest, None if image.left_out else image.data)
-        if change.moved_from is not None:
-            old = change.moved_from.relative
-            self._note(old, before, NO_FILE)
-            self._note(path, NO_FILE, before)
-            self.moved[path] = self.moved.pop(old, old)
+        after = NO_FILE if change.after is None else Side(change.digest, change.after)
+        self._note_change(change.path.relative, None if old is None else old.relative, before, after)
+
+    def note_past(self, change: PastChange, contents: Callable[[str], bytes | None]) -> None:
+        """Notes a change that a session has kept; `contents` returns what it kept under a digest."""
+        before, after = (
+            NO_FILE if digest is None else Side(digest, contents(digest)) for digest in (change.before, change.after)
+        )
+        self._note_change(change.path, change.moved_from, before, after)
+
+    def forget_unchanged(self, now: Mapping[str, str | None]) -> None:
+        """Forgets the files that are as before the turn; `now` has their digests by path, None for no file."""
+        self.files = {path: sides for path, sides in self.files.items() if now[path] != sides[0].digest}
+        self.moved = {path: old for path, old in self.moved.items() if path in self.files and old in self.files}
+
+    def _note_change(self, path: str, old: str | None, before: Side, after: Side) -> None:
+        if old is None:
+            self._note(path, before, after)
             return
-        self._note(path, before, NO_FILE if change.after is None else Side(change.digest, change.after))
+        self._note(old, before, NO_FILE)
+        self._note(path, NO_FILE, before)
+        self.moved[path] = self.moved.pop(old, old)
 
     def _note(self, path: str, before: Side, after: Side) -> None:
         first, _ = self.files.get(path, (before, after))

@@ -203,7 +203,8 @@ class Finished:
     """The generation ended by itself. Tokens are counted by the model's own tokenizer.
 
     `declined` means that the model says that it did not do what it was asked, `asks` that it needs an answer before it
-    does it, `alike` that it was stopped because it only repeated itself. `longest_prompt` is the number of tokens of
+    does it, `alike` that it was stopped because it only repeated itself. `suggestion` is the sentence that a yes to its
+    question stands for, None if it asks for more than a yes. `longest_prompt` is the number of tokens of
     the longest prompt if the generation took several requests, and may be 0 if it took one. `price_usd` is None if the
     price is not known.
     """
@@ -214,6 +215,7 @@ class Finished:
     completion_tokens: int = 0
     longest_prompt: int = 0
     price_usd: float | None = 0.0
+    suggestion: str | None = None
 
     @property
     def context_tokens(self) -> int:

@@ -25,7 +25,7 @@ from remit_server.contract import (
     WorkflowMoved,
 )
 from remit_server.errors import os_reason
-from remit_server.sessions.history import Contents, digests_of, past_turns
+from remit_server.sessions.history import Contents, digests_of, past_turns, tell_changes
 from remit_server.sessions.messages import fork
 from remit_server.sessions.replay import replay
 from remit_server.sessions.session_file import SessionError, SessionFile, read_session, to_lines
@@ -117,6 +117,10 @@ class SessionFolder:
     def read(self, session: SessionSummary) -> Sequence[SessionRecord]:
         """Returns all records of a session. Raises SessionError."""
         return read_session(self.path / session.file).records
+
+    def replayed(self, session: SessionSummary) -> Sequence[SessionRecord]:
+        """Returns all records of a session for a client that draws it again. Raises SessionError."""
+        return tell_changes(self.read(session), self.contents)
 
     def append(self, session: SessionSummary, record: SessionRecord) -> None:
         """Adds a record to a session. Raises SessionError, also if another process works in the session."""

@@ -22,13 +22,14 @@ from pydantic import TypeAdapter, ValidationError
 from remit_governance.canonical import digest_bytes
 from remit_governance.workflow.position import Position
 from remit_governance.workflow.proof.runs import AgentChange, AgentWork, TestFiles
-from remit_server.contract import ChangedFile, FilesChanged, WorkflowMoved
+from remit_server.contract import ChangedFile, FileOutcome, FilesChanged, SessionRecord, TurnEnded, WorkflowMoved
+from remit_server.harness.turn_changes import TurnChanges
 from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.replay import Replay, replay
 from remit_server.sessions.session_file import SessionError, read_session
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import digest_of, is_executable
-from remit_server.workspace.history import PastChange, PastTurn
+from remit_server.workspace.history import PastChange, PastTurn, taken_back_by
 
 _KIND = "sha256:"
 _SAID_WITHIN_S = 3_600
@@ -136,6 +137,24 @@ def past_turns(replayed: Replay) -> Sequence[PastTurn]:
         changes = (*before.changes, *changes_in([record], replayed))
         found[record.turn_id] = PastTurn(record.turn_id, changes, (*before.undoes, *record.reverts))
     return [turn for turn in found.values() if turn.changes]
+
+
+def tell_changes(records: Sequence[SessionRecord], store: Contents) -> Sequence[SessionRecord]:
+    """Returns the records of a session. An end of a turn that an older version has kept without what the turn changed
+    tells it, as far as the contents are kept."""
+    turns = past_turns(replay(records))
+    told = dict[str, tuple[FileOutcome, ...]]()
+    for turn in turns:
+        noted = TurnChanges()
+        for change in turn.changes:
+            noted.note_past(change, store.get)
+        told[turn.turn_id] = noted.summary()
+    return [
+        record.model_copy(update={"changes": changes, "taken_back_by": taken_back_by(turns, record.turn_id)})
+        if isinstance(record, TurnEnded) and not record.changes and (changes := told.get(record.turn_id))
+        else record
+        for record in records
+    ]
 
 
 @dataclass(slots=True)

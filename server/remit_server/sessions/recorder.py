@@ -140,6 +140,7 @@ class Recorder:
                 status=result.status,
                 final_output=result.final_output,
                 reason=result.reason,
+                suggestion=result.suggestion,
                 error=result.error,
                 changes=result.changes,
                 taken_back_by=result.taken_back_by,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
-import { openHome, tell, TURN_MS } from './story.mjs';
+import { need, openHome, tell, TURN_MS } from './story.mjs';
 import { ask, endedTurns, palette, soon, until } from './workbench.mjs';
 
 const home = openHome('chat_commands', '.remit');
@@ -20,7 +20,7 @@ const model = home.script('words.json', [
   { text: 'Now for the test.' },
 ]);
 
-await tell(home, { model }, async ({ page, open, shot, look }) => {
+await tell(home, { model }, async ({ editor, page, open, shot, look }) => {
   const chat = await open();
   const input = chat.locator('#input');
   const options = chat.getByRole('option');
@@ -93,4 +93,34 @@ await tell(home, { model }, async ({ page, open, shot, look }) => {
   await soon(async () => assert.match(await mode.getAttribute('title'), /Only tests may be written/i));
   await until('the turn ends', TURN_MS, async () => await endedTurns(chat) === 4);
   await look(chat, '5-plan');
+
+  // What the built-in model asks is answered by a button, also after a reload, and not once anything else is sent (MOD-29).
+  fs.writeFileSync(notes, '# FIXME: round\nkept\n');
+  editor.setMachine({ 'remit.serverPath': need('REMIT_SERVER') });
+  await page.locator('.statusbar-item', { hasText: 'Remit: built-in' }).waitFor({ timeout: 60_000 });
+  await palette(page, 'Remit: New Chat');
+  await chat.getByText('What should Remit do?').waitFor();
+  const yes = chat.getByTestId('yes');
+  await ask(chat, 'get rid of that FIXME in notes.txt');
+  await yes.waitFor({ timeout: TURN_MS });
+  await ask(chat, '/status');
+  await soon(async () => assert.equal(await yes.count(), 0));
+  await ask(chat, 'get rid of that FIXME in notes.txt');
+  await yes.waitFor({ timeout: TURN_MS });
+  await look(chat, '6-suggestion');
+  const again = await open();
+  const kept = again.getByTestId('yes');
+  await kept.waitFor({ timeout: 60_000 });
+  assert.equal(await kept.getAttribute('aria-label'), 'Yes: remove the line "# FIXME: round" from notes.txt');
+  await again.locator('#input').focus();
+  await until('the keys reach the button', 30_000, async () => {
+    await page.keyboard.press('Shift+Tab');
+    return kept.evaluate((each) => each === document.activeElement);
+  });
+  await page.keyboard.press('Enter');
+  await until('the line is gone', TURN_MS, () => fs.readFileSync(notes, 'utf8') === 'kept\n');
+  await soon(async () => assert.equal(await kept.count(), 0));
+  await soon(async () => assert.equal(await again.locator('#input').evaluate((each) => each === document.activeElement), true));
+  await until('the turn ends', TURN_MS, async () => await endedTurns(again) === 3);
+  await look(again, '7-said-yes');
 });

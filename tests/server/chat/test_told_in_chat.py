@@ -4,6 +4,7 @@ CLI-09)."""
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import product
 from typing import Any
 
@@ -91,6 +92,18 @@ async def test_AGT_15_the_tokens_that_are_told_are_those_of_the_wire(make_bench:
     shown = (await run_command(chat, "/context")).text
     assert f"was sent {prompt:,} tokens at once" in shown
     assert f"took {prompt * len(answers):,} tokens in" in shown
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="there is no bwrap")
+async def test_AGT_15_what_a_command_printed_is_told_once(make_bench: Any) -> None:
+    bench: Bench = await make_bench()
+    await bench.ask("run `printf '%s%s\\n' two -more`", model="built-in")
+    lines = list[str]()
+    chat = Transcript(lines.append, lambda: None, lambda: 80)
+    for event in bench.events:
+        chat.take(event)
+    told = "\n".join(lines)
+    assert (told.count("two-more"), told.count("ended with exit code 0")) == (1, 1), told
 
 
 TAKES_NONE = [name for name, row in COMMANDS.items() if not row.takes]

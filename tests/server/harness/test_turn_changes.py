@@ -16,6 +16,7 @@ from remit_server.harness.turn_changes import TurnChanges
 from remit_server.runtime.turns.ended_calls import changed_files, changed_in_all
 from remit_server.tools.spec import FileChange
 from remit_server.workspace.content.files import FileImage, digest_of
+from remit_server.workspace.history import PastChange
 from remit_server.workspace.paths.workspace_path import Workspace, WorkspacePath
 
 PATHS = ("a", "b", "c")
@@ -63,6 +64,29 @@ def test_AGT_15_it_is_the_difference_of_before_and_after(root: Workspace, steps:
             assert each.added - each.removed == new.count(b"\n") - old.count(b"\n")
         assert (each.how == "created") == (each.path not in before and each.moved_from is None)
         assert (each.how == "deleted") == (each.path not in now)
+
+
+@given(STEPS)
+@settings(max_examples=examples(100), deadline=None)
+def test_AGT_15_what_a_session_kept_of_changes_sums_up_to_the_same(root: Workspace, steps: Any) -> None:
+    """A process that goes on knows digests and kept contents only (TRN-33); what is as before was not changed."""
+    noted, past, now, kept = TurnChanges(), TurnChanges(), dict[str, bytes](), dict[str, bytes]()
+    for path, other, data in steps:
+        old = now.get(path)
+        kept |= {digest_of(each): each for each in (old, data) if each is not None}
+        image = None if old is None else FileImage(old, digest_of(old))
+        before, after = (None if each is None else digest_of(each) for each in (old, data))
+        if old is not None and other != path and other not in now:
+            noted.note(FileChange(at(root, other), image, old, moved_from=at(root, path)))
+            past.note_past(PastChange(other, before, before, moved_from=path), kept.get)
+            now[other] = now.pop(path)
+        else:
+            noted.note(FileChange(at(root, path), image, data))
+            past.note_past(PastChange(path, before, after), kept.get)
+            now = {name: each for name, each in now.items() if name != path} | ({} if data is None else {path: data})
+    assert past.summary() == noted.summary()
+    past.forget_unchanged(dict.fromkeys(PATHS))
+    assert past.summary() == ()
 
 
 async def test_AGT_15_a_turn_ends_with_its_files(make_bench: Any) -> None:

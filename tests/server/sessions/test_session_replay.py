@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import tempfile
 import time
@@ -223,6 +224,29 @@ async def test_SES_02_the_file_says_what_a_turn_changed_and_what_takes_it_back(m
     wrote = next(each for each in records if isinstance(each, CallEnded) and each.name == "write_file")
     (asked,) = [each for each in records if isinstance(each, QuestionAnswered) and each.title]
     assert wrote.answer == CallAnswer(approval_id=asked.approval_id, decision="allow", by="person")
+
+
+async def test_SES_02_what_a_turn_changed_is_told_of_a_session_that_an_older_version_kept(make_bench: Any) -> None:
+    steps = [
+        {"calls": [intent("CODE"), call("write_file", path="b.py", content="x\ny\n")]},
+        {"calls": [intent("CODE"), call("write_file", path="a.py", content="total = 1\n")]},
+        {"calls": [intent("CODE"), call("move_file", path="b.py", new_path="c.py")]},
+        {"text": "done"},
+    ]
+    bench: Bench = await make_bench(*steps)
+    turns = [await bench.ask("1"), await bench.ask(UNDO)]
+    assert [len(each.changes) for each in turns] == [2, 2]
+    (path,) = bench.settings.session_folder.glob("session-*.jsonl")
+    kept = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in kept:
+        for name in ("changes", "taken_back_by") if record["type"] == "turn_end" else ():
+            del record[name]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in kept))
+    folder = SessionFolder(bench.settings.session_folder)
+    ends = [each for each in folder.replayed(folder.find("last")) if isinstance(each, TurnEnded)]
+    assert [(each.changes, each.taken_back_by) for each in ends] == [
+        (each.changes, each.taken_back_by) for each in turns
+    ]
 
 
 UNDO = {"type": "call", "tool": "undo_changes", "arguments": {}, "intent": "CODE"}

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from remit_governance.visible import visible_again
-from remit_server.cli.console import IN_CHAT, draw_ending, draw_event, wants_colour
+from remit_server.cli.console import IN_CHAT, Printed, draw_ending, draw_event, wants_colour
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
@@ -145,9 +145,11 @@ class Transcript:
     thinking: bool = False
     read: int | None = None
     spoke: bool = False
+    printed: Printed = field(default_factory=Printed)
 
     def take(self, event: Event) -> None:
-        """Draws one event."""
+        """Draws one event; leaves out of the answer what was just printed."""
+        self.printed.note(cast("AgentEvent", event))
         match cast("AgentEvent", event):
             case TokenDelta(text=text):
                 self.thinking, self.read, self.spoke = False, None, True
@@ -192,4 +194,5 @@ class Transcript:
         self.changed()
 
     def _block(self, block: str) -> None:
-        self.say(draw_markdown(block, self.columns()))
+        if self.printed.left_out_of(f"{block}\n"):
+            self.say(draw_markdown(block, self.columns()))

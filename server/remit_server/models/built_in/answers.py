@@ -102,11 +102,13 @@ _EXIT = re.compile(r"exit code (-?\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The last sentence of a turn, and whether the request was `done`, or `asks` for what it lacks."""
+    """The last sentence of a turn, and whether the request was `done`, or `asks` for what it lacks. `suggestion` is the
+    plain sentence that a yes stands for."""
 
     text: str
     done: bool = False
     asks: bool = False
+    suggestion: str | None = None
 
     @classmethod
     def asking(cls, text: str) -> Ending:

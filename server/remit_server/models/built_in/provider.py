@@ -62,9 +62,9 @@ class BuiltInProvider(ModelProvider):
                 yield CallProposed(ProposedCall(new_call_id(), SELECT_INTENT, {"intent": intent.value}))
                 yield CallProposed(ProposedCall(new_call_id(), tool, arguments))
                 yield Finished("stop")
-            case Ending(text=text, done=done, asks=asks):
+            case Ending(text=text, done=done, asks=asks, suggestion=suggestion):
                 yield TextDelta(text)
-                yield Finished("stop" if done else "asks" if asks else "declined")
+                yield Finished("stop" if done else "asks" if asks else "declined", suggestion=suggestion)
 
     async def close(self) -> None:
         """Does nothing, because the provider holds nothing."""

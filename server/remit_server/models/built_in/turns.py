@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import taken_in_part
+from remit_server.models.built_in.answers import Ending, taken_in_part
 from remit_server.models.built_in.routes import Routed
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -32,6 +32,11 @@ def as_code(text: str) -> str:
 def did_you_mean(plain: str) -> str:
     """Returns the question whether a plain sentence is meant."""
     return _DID_YOU_MEAN.format(plain=as_code(plain))
+
+
+def suggest(plain: str) -> Ending:
+    """Returns the ending that asks whether a plain sentence is meant, and names it."""
+    return Ending(did_you_mean(plain), asks=True, suggestion=plain)
 
 
 @dataclass(frozen=True, slots=True)

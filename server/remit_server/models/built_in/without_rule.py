@@ -34,8 +34,8 @@ from remit_server.models.built_in.turns import (
     TriedCall,
     Turn,
     as_code,
-    did_you_mean,
     is_offered,
+    suggest,
 )
 from remit_server.models.built_in.wishes import odd_one, two_odd, wishes_in
 
@@ -55,7 +55,7 @@ def step_without_rule(turn: Turn, offered: Offered, files: AbstractSet[str], fol
     if (guessed := guess_wish(turn, offered, files, follow)) is not None:
         return guessed
     if (plain := in_quotes(said, files)) is not None:
-        return Ending.asking(did_you_mean(plain))
+        return suggest(plain)
     return _look(turn, offered, files) or declined
 
 
@@ -181,7 +181,7 @@ def _ask(plain: Sequence[str], files: AbstractSet[str]) -> Ending | None:
     """Returns the question whether the plain sentences are meant; None if a yes would not do all of them."""
     told = THEN.join(plain)
     understood = len(plain) == 1 or wishes_in(told, files) == tuple(plain)
-    return Ending.asking(did_you_mean(told)) if understood else None
+    return suggest(told) if understood else None
 
 
 def _collide(plain: Sequence[str]) -> bool:

@@ -21,8 +21,9 @@ from remit_server.contract import EditsAsked, ModelConfig, RunRequest, RunResult
 from remit_server.harness.approval.desk import allow_edits
 from remit_server.harness.context import Parts
 from remit_server.harness.ports import Emit, KeptHistory, NothingKept
-from remit_server.harness.turn import SessionMemory
+from remit_server.harness.turn import SessionMemory, Turn
 from remit_server.harness.workflow.take_up import find_last_move, find_position
+from remit_server.harness.workflow.tested_files import digest_files
 from remit_server.models.built_in.provider import BUILT_IN_MODEL
 from remit_server.models.choose import PREFIXES
 from remit_server.models.remote.engines import parse_reference
@@ -34,6 +35,14 @@ from remit_server.sessions.history import SessionHistory
 from remit_server.sessions.recorder import Recorder
 from remit_server.sessions.session_file import Redact, SessionFile
 from remit_server.uninterrupted import finish_uninterrupted
+from remit_server.workspace.paths.workspace_path import Workspace
+
+
+def note_kept_changes(history: KeptHistory, turn: Turn) -> None:
+    """Notes what the session has kept of a turn's changes."""
+    for past in history.turns():
+        for change in past.changes if past.turn_id == turn.turn_id else ():
+            turn.changes.note_past(change, history.contents)
 
 
 @dataclass(slots=True)
@@ -74,6 +83,14 @@ class Session:
             return False
         self.memory.position = place
         return True
+
+    async def note_changes(self, turn: Turn, workspace: Workspace) -> None:
+        """Notes what a turn of a process that is gone has changed: the files that its records name and that differ from
+        before it. A change is recorded before it is made, so what is recorded may not have been done."""
+        if self.recorder is None or not await asyncio.to_thread(self.recorder.look):
+            return
+        await asyncio.to_thread(note_kept_changes, self.history, turn)
+        turn.changes.forget_unchanged(await digest_files(workspace, turn.changes.files))
 
     @property
     def chosen_mode(self) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from remit_server.contract import ErrorCode, ErrorPayload, RunRequest, RunStatus
+from remit_server.contract import ErrorCode, ErrorPayload, FileOutcome, RunRequest, RunStatus
 from remit_server.errors import RemitError, told_to_person
 from remit_server.harness.approval.desk import UNANSWERED
 from remit_server.harness.turn import EndedCall
@@ -101,7 +101,7 @@ OWN_REFUSALS = REFUSALS | {
 }
 """The same for the person's own calls, which end at the gate; a model that the gate stops can declare an intent."""
 SAID_SO: Mapping[Declined, str] = MappingProxyType(
-    {"declined": "the model could not do this", "asks": "it asks you for what is missing"}
+    {"declined": "the model could not do this", "asks": "it waits for your answer"}
 )
 SAID_NOTHING = "the model gave no answer"
 LAST_FAILED = "the last command failed"
@@ -110,12 +110,15 @@ SAID_SO_OF_SOME = "the model could not do all of it"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a turn ended: its answer, and the error or the reason why not all was done."""
+    """How a turn ended: its answer, the error or the reason why not all was done, and the sentence that a yes to its
+    question stands for. `changes` are given if the turn had ended before, and its session has kept them."""
 
     status: RunStatus
     output: str | None = None
     error: ErrorPayload | None = None
     reason: str | None = None
+    suggestion: str | None = None
+    changes: tuple[FileOutcome, ...] | None = None
 
 
 def judge_turn(

@@ -41,7 +41,9 @@ def find_end(taken: TakenUp, request: RunRequest, settings: Settings) -> Outcome
         return _interrupted("this worker cannot see what was done, because the turn began elsewhere")
     ended = _kept_end(request, settings)
     if ended is not None:
-        return Outcome(ended.status, ended.final_output, ended.error, ended.reason)
+        return Outcome(
+            ended.status, ended.final_output, ended.error, ended.reason, ended.suggestion, ended.changes or None
+        )
     wanted = AuditFilter(session_id=request.session_id, turn_id=request.turn_id, kind=AuditKind.TOOL_INTENT, limit=None)
     try:
         calls = [record.event for record in query_audit(settings.audit_database, wanted)]

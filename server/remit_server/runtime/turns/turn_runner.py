@@ -143,10 +143,8 @@ class TurnRunner:
             return Outcome("failed", error=internal())
 
     async def _work(self, request: RunRequest, session: Session, turn: Turn, taken_up: TakenUp | None) -> Outcome:
-        if taken_up is not None:
-            end = await asyncio.to_thread(find_end, taken_up, request, self._settings)
-            if end is not None:
-                return end
+        if taken_up is not None and (end := await self._find_end(request, session, turn, taken_up)) is not None:
+            return end
         if any(isinstance(part, TextInput) for part in request.parts):
             short = await asyncio.to_thread(shortage, self._settings)
             if short is not None:
@@ -177,6 +175,7 @@ class TurnRunner:
             tighten_mode(Mode(request.policy.mode), turn, self.dispatcher.parts.audit)
         output: str | None = None
         declined: Declined | None = None
+        suggestion: str | None = None
         not_attached = list[str]()
         for number, part in enumerate(request.parts):
             match part:
@@ -188,11 +187,20 @@ class TurnRunner:
                     not_attached += attached.failed
                     turn.sub_agents = agent
                     reply = await agent.answer(part, session.conversation, turn, request.context, attached.texts)
-                    output, declined = reply.message.text, reply.declined
+                    output, declined, suggestion = reply.message.text, reply.declined, reply.suggestion
                 case CallInput():
                     if not await self._own_call(part, number, session, turn) and self._decides_rest(part):
                         break
-        return judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
+        ended = judge_turn(turn.ended, output, declined=declined, not_attached=not_attached)
+        return replace(ended, suggestion=suggestion)
+
+    async def _find_end(self, request: RunRequest, session: Session, turn: Turn, taken_up: TakenUp) -> Outcome | None:
+        """Returns how a taken-up turn ends without running again, after noting what it changed; None if it begins
+        again."""
+        end = await asyncio.to_thread(find_end, taken_up, request, self._settings)
+        if end is not None and taken_up.here:
+            await session.note_changes(turn, self.dispatcher.parts.workspace)
+        return end
 
     def _decides_rest(self, part: CallInput) -> bool:
         """Returns whether the rest of the request depends on this call, because its tool sets a mode or reviews."""
@@ -271,15 +279,17 @@ class TurnRunner:
         return result.ok
 
     def _result(self, request: RunRequest, turn: Turn, outcome: Outcome) -> RunResult:
+        changes = turn.changes.summary(self.dispatcher.parts.redactor.redact)
         return RunResult(
             session_id=request.session_id,
             turn_id=request.turn_id,
             status=outcome.status,
             final_output=outcome.output,
             reason=outcome.reason,
+            suggestion=outcome.suggestion,
             usage=turn.usage,
             tool_trace=tuple(turn.trace),
-            changes=turn.changes.summary(self.dispatcher.parts.redactor.redact),
+            changes=changes if outcome.changes is None else outcome.changes,
             taken_back_by=taken_back_by(turn.history.turns(), turn.turn_id),
             error=outcome.error,
         )

@@ -309,6 +309,8 @@ class Agent:
             text = "\n\n".join(words)
             await self._say(session, f"\n\n{text}" if following.shown.spoke else text)
         told: dict[str, Any] = {"status": result.status, "turn_id": result.turn_id}
+        if result.suggestion is not None:
+            told["suggestion"] = result.suggestion
         if self._telling.every:
             told |= {**following.last, "result": result.model_dump(mode="json")}
         return schema.PromptResponse(

@@ -58,7 +58,7 @@ async def load(connection: Connection, params: lsp.ExecuteCommandParams) -> Json
     The value has the session's `summary` and `records`.
     """
     folder, session = await _found(connection, read_asked(connection, params, "session?, "))
-    records = await asyncio.to_thread(folder.read, session)
+    records = await asyncio.to_thread(folder.replayed, session)
     connection.session = session.session_id
     return {
         "summary": session.model_dump(mode="json"),
