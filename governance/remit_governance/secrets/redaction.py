@@ -37,9 +37,19 @@ _ODD = re.compile(r"\s|[^\x00-\x7f]")
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 _QUOTED_LINE = r"[\"'](?:\d+\|)?[A-Za-z0-9+/=]{16,}(?:\\r)?(?:\\n)?[\"'][ \t,+.;)\\]*\r?\n?"
 _START = (
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[abefnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=[%=][0-9A-Fa-f]{2}))"
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[abefnrtv0-7])|(?<=\\[0-7]{2})|(?<=\\[0-7]{3})|(?<=\\x[0-9A-Fa-f]{2})"
+    r"|(?<=\\u[0-9A-Fa-f]{4})|(?<=[%=][0-9A-Fa-f]{2})|(?<=%25[0-9A-Fa-f]{2})|(?<=[0-9;\[][mK]))"
 )
-"""Where a token may begin: not within a word, but behind an escape that ends in a letter or a digit (`\\n`, `%3D`)."""
+"""Where a token may begin: not within a word, but behind an escape that ends in a letter or a digit (`\\n`, `%3D`), or
+behind a colour (`\\x1b[31m`)."""
+
+
+def _at(begins: str) -> str:
+    """Returns an expression for the place where a token may begin. Looking at how it begins first is three times as
+    fast."""
+    return f"(?={begins}){_START}"
+
+
 PATTERNS: Mapping[str, str] = {
     # A body holds no quotes or brackets, so that source code that merely names the markers is left alone.
     "private key": (
@@ -52,14 +62,15 @@ PATTERNS: Mapping[str, str] = {
     ),
     # Not matched: `task-force`, which has a letter before `sk-`, and `sk-learn-style`, which has neither a digit nor a
     # long run of letters.
-    "api key": _START + r"sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
+    "api key": _at("sk-") + r"sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
     "github token": (
-        _START + r"(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
+        _at("gh[opusr]_|github_pat_")
+        + r"(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
     ),
-    "aws key": _START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
-    "slack token": _START + r"xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
-    "gitlab token": _START + r"glpat-[\w-]{20,}",
-    "npm token": _START + r"npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
+    "aws key": _at("A[KS]IA") + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
+    "slack token": _at("xox") + r"xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
+    "gitlab token": _at("glpat-") + r"glpat-[\w-]{20,}",
+    "npm token": _at("npm_") + r"npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
 }
 """Kind of secret → its pattern. Every pattern takes linear or bounded time."""
 
