@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, NewType, Protocol, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
 from remit_governance.secrets.key_lines import may_hold_key_lines, without_key_lines
@@ -92,6 +92,8 @@ each call."""
 
 
 _Json = TypeVar("_Json")
+Redacted = NewType("Redacted", str)
+"""A text that a redactor returned. Only such a text may be cut (`cutting.py`)."""
 
 
 class _Policy(Protocol):
@@ -147,7 +149,7 @@ class Redactor:
         twin.projects = False
         return twin
 
-    def redact(self, text: str, *, keep_lines: bool = False) -> str:
+    def redact(self, text: str, *, keep_lines: bool = False) -> Redacted:
         """Returns the text with each secret replaced by its kind, such as `[redacted github token]`.
 
         With `keep_lines`, the text after a secret of several lines keeps its line numbers.
@@ -166,7 +168,7 @@ class Redactor:
         if self._shapes:
             text = redact_shapes(text, keep_lines=keep_lines)
             text = _without_key_lines(text, keep_lines=keep_lines)
-        return self._own(text, keep_lines=keep_lines)
+        return Redacted(self._own(text, keep_lines=keep_lines))
 
     def redact_json(self, value: _Json) -> _Json:
         """Returns the JSON value with every string in it redacted, keys included, or the same object if
@@ -291,32 +293,6 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
             return [map_strings(item, change) for item in cast("Sequence[Any]", value)]
         case _:
             return value
-
-
-def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> str:
-    """Returns at most `limit` characters of a text, with a note of how many were left out.
-
-    With `head` the beginning is kept, with `tail` the end, and with `middle` both.
-    """
-    if len(text) <= limit:
-        return text
-    # The length of the note depends on the number in it, which has at most as many digits as `len(text)`.
-    room = limit - len(_note(len(text)))
-    if room <= 0:
-        return text[:limit]
-    omitted = len(text) - room
-    head = {"head": room, "tail": 0, "middle": (room + 1) // 2}[mode]
-    tail = text[len(text) - (room - head) :]
-    return text[:head] + _note(omitted) + tail
-
-
-def truncate_strings(value: Any, limit: int) -> Any:
-    """Returns a JSON value in which the middle of every long string is cut, keys included."""
-    return map_strings(value, lambda text: truncate(text, limit, "middle"))
-
-
-def _note(omitted: int) -> str:
-    return f"\n[… {omitted} characters left out …]\n"
 
 
 def _spellings(secret: str) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from remit_governance.policy.shell.words import Word
+from remit_governance.secrets.cutting import shorten
 
 Argv = tuple[str, ...]
 
@@ -139,7 +140,7 @@ class Draft:
         self.looped.add(name)
         number = word.vague == "number" or (not word.vague and word.text.isdigit())
         if certain and number and self.assigned[name] == self.assigned[f"{name} number"]:
-            self.constants[name] = Word("0", vague="number", why=f"`${name[:40]}` is known only when it runs")
+            self.constants[name] = Word("0", vague="number", why=f"`${shorten(name, 40)}` is known only when it runs")
         elif certain and self.assigned[name] == 1 and not (word.vague or word.counted or word.choices or word.pattern):
             self.constants[name] = word
 

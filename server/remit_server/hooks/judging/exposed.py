@@ -22,6 +22,7 @@ from remit_governance.policy.shell.options import forms_of
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.policy.shell.programs import git_words
 from remit_governance.policy.shell.wrappers import SHELLS
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action
 from remit_server.hooks.judging.git_content import git_call
 from remit_server.hooks.judging.git_settings import GitSettings, shows_addresses
@@ -93,13 +94,13 @@ class Exposure:
         assert action.script is not None
         for path in read_script(action.script).writes:
             if in_scratch(path):
-                yield f"it writes `{path[:60]}`, outside the workspace"
+                yield f"it writes `{shorten(path, 60)}`, outside the workspace"
         for part in parts_of(action).actions:
             if part.syscall == "fs.read" and part.path is not None:
                 yield from self._by_other_name(posixpath.normpath(part.path))
         variable = shown_variable(action.script)
         if variable is not None:
-            yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
+            yield f"it shows `${shorten(variable, 40)}` of the environment, which may be a secret"
         commands = _commands(action)
         places = self._places(commands, action.cwd or ".")
         for command in commands:
@@ -255,22 +256,22 @@ class Exposure:
         yield from self._of_settings(there)
         if not real.is_relative_to(self.root):
             if not path.startswith("/dev/"):
-                yield f"`{path[:60]}` leads out of the workspace"
+                yield f"`{shorten(path, 60)}` leads out of the workspace"
         elif real != place or status.st_nlink > 1:
             unread = self.unread() if stat.S_ISREG(status.st_mode) else ()
             if unread is None or there in unread:
-                yield f"`{path[:60]}` is another name of a file that policy keeps unread"
+                yield f"`{shorten(path, 60)}` is another name of a file that policy keeps unread"
 
     def _of_settings(self, path: str) -> Iterator[str]:
         if self.settings.in_file(self.root / path):
-            yield f"there is a secret in `{path[:60]}`"
+            yield f"there is a secret in `{shorten(path, 60)}`"
 
     def _below(self, folder: str, counts: Counts = any_path, *, hidden: bool = True) -> Iterator[str]:
         """Yields a doubt if a file that is to stay unread lies in a folder, or is what the word names, and counts; and
         if git's settings, which are `hidden`, lie there with a secret."""
         found = self.settings.below(self.root / folder) if hidden else None
         if found is not None and counts(found, False):
-            yield f"there is a secret in `{posixpath.normpath(posixpath.join(folder, found))[:60]}`"
+            yield f"there is a secret in `{shorten(posixpath.normpath(posixpath.join(folder, found)), 60)}`"
         unread = self.unread()
         if unread is None:
             yield "Remit cannot tell whether it reads what policy keeps unread"
@@ -279,7 +280,7 @@ class Exposure:
         at = ((path, name) for path in unread for name in names if _is_at(path, name))
         found = next((path for path, name in at if counts(_within(path, name), self.is_folder(path))), None)
         if found is not None:
-            yield f"it may read `{found[:80]}`, which policy keeps unread: name the files to read"
+            yield f"it may read `{shorten(found, 80)}`, which policy keeps unread: name the files to read"
 
 
 def _commands(action: Action) -> list[tuple[str, ...]]:
@@ -322,7 +323,7 @@ def _of_inner_script(command: tuple[str, ...]) -> Iterator[str]:
     if command[0] in SHELLS:
         for word in command[1:]:
             if (variable := shown_variable(word)) is not None:
-                yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
+                yield f"it shows `${shorten(variable, 40)}` of the environment, which may be a secret"
 
 
 def _is_at(path: str, folder: str) -> bool:
