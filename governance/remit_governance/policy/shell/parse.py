@@ -371,6 +371,7 @@ def _simple(words: list[Word], draft: Draft, depth: int) -> None:
         _read_into(script, draft, depth + 1)
     for inner in layers.commands:
         argv = tuple(word.text for word in inner)
+        draft.replaced |= {word.text for word in inner if word.pattern or word.vague or word.doubt or word.split}
         draft.run(argv)
         draft.go(argv)
         effects = examine(inner)

@@ -11,7 +11,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from remit_server.hooks.judging.git_content import git_call
 from remit_server.hooks.judging.git_settings import GitSettings, shows_addresses
 from remit_server.hooks.judging.globs import WILD, Counts, Glob, any_path, glob_of, limited_to, may_be
 from remit_server.hooks.judging.searches import Search, found_by_name, search_of
+from remit_server.hooks.judging.texts import words_without_texts
 from remit_server.hooks.judging.told import what_it_tells
 from remit_server.hooks.judging.variables import shown_variable
 
@@ -76,11 +77,12 @@ class Exposure:
     def operands(self, action: Action) -> Iterator[str]:
         """Yields the words of a command line that may be files of the workspace, except of programs that show only
         names."""
-        commands = _commands(action)
+        commands, replaced = _commands(action), read_script(action.script or "").replaced
         for place in self._places(commands, action.cwd or "."):
             for command in commands:
                 if not _shows_names(command):
-                    plain = (word for word in command[1:MOST_WORDS] if not word.startswith(("-", "/", "~")))
+                    words = words_without_texts(command[:MOST_WORDS], replaced)
+                    plain = (word for word in words if not word.startswith(("-", "/", "~")))
                     yield from (posixpath.normpath(posixpath.join(place, word)) for word in plain)
 
     def is_folder(self, path: str) -> bool:
@@ -109,7 +111,7 @@ class Exposure:
             yield from what_it_tells(command)
             yield from _of_inner_script(command)
             for place in places:
-                yield from self._of_command(command, place)
+                yield from self._of_command(command, place, read_script(action.script).replaced)
 
     def _places(self, commands: Sequence[tuple[str, ...]], cwd: str) -> tuple[str, ...]:
         """Returns the folders in which a command of the line may run, relative to the workspace."""
@@ -129,8 +131,9 @@ class Exposure:
         place = next((word for word in words if not word.startswith("-")), "~")
         return place.startswith("~") or "-" in words or outside(normalise(posixpath.join(cwd, place)))
 
-    def _of_command(self, command: tuple[str, ...], cwd: str) -> Iterator[str]:
+    def _of_command(self, command: tuple[str, ...], cwd: str, replaced: Collection[str]) -> Iterator[str]:
         program, *words = command
+        files = words_without_texts(command, replaced)
         if program in _RUN_FOR_EACH or any("files0-from" in word for word in words):
             yield "it opens the files that its input names, which may be outside the workspace"
         if not _EXECS.isdisjoint(words):
@@ -139,7 +142,7 @@ class Exposure:
         only = _limit_of(searches)
         if _shows_names(command) or any(search.names_only for search in searches):
             return
-        for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(words)):
+        for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(files)):
             if self._is_file(path, "."):
                 yield from self._below(path)
                 yield from self._of_settings(path)
@@ -149,7 +152,7 @@ class Exposure:
         for search in searches:
             if search.follows or not search.names_all:
                 yield from self._below("." if search.follows else cwd, only, hidden=not _leaves_out([search], cwd))
-        for word in (word for word in words if not word.startswith("-")):
+        for word in (word for word in files if not word.startswith("-")):
             path = posixpath.normpath(posixpath.join(cwd, word))
             yield from self._by_other_name(path)
             glob = glob_of(word)

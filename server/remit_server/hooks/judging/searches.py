@@ -50,7 +50,7 @@ _OTHERS = Program(
     --column --hidden
     """
 )
-_OPTIONS: Mapping[str, Program] = MappingProxyType(
+OPTIONS: Mapping[str, Program] = MappingProxyType(
     {
         **dict.fromkeys(("grep", "egrep", "fgrep", "rgrep", "ugrep", "ug", "zgrep", "zegrep", "zfgrep"), _GREP),
         **dict.fromkeys(("bzgrep", "bzegrep", "bzfgrep", "xzgrep", "xzegrep", "xzfgrep", "lzgrep", "zstdgrep"), _GREP),
@@ -58,6 +58,7 @@ _OPTIONS: Mapping[str, Program] = MappingProxyType(
         **dict.fromkeys(("ag", "ack", "ack-grep", "pt", "sift"), _OTHERS),
     }
 )
+"""Program that searches → its options."""
 _READ_ALL = frozenset({"rg", "rga", "ag", "ack", "ack-grep", "pt", "sift", "ugrep", "ug", "rgrep"})
 """Programs that read the folder they are in if none is named."""
 _READ_BY_THEMSELVES = frozenset({"codespell", "typos", "ast-grep", "sg", "semgrep", "detect-secrets", "trufflehog"})
@@ -86,7 +87,7 @@ def search_of(program: str, words: Sequence[str]) -> Search | None:
     """Returns the search of whole folders that a command is, or None if it is none."""
     if program in _READ_BY_THEMSELVES:
         return Search(names_all=False, follows=False)
-    row = _OPTIONS.get(program)
+    row = OPTIONS.get(program)
     if row is None:
         return None
     call = next(calls_of((program, *words), family=family_of(row, program)))
