@@ -10,13 +10,16 @@ from hooked import Hooked
 from rows import rows
 
 from remit_governance.policy.shell.parse import read_script
-from remit_server.hooks.judging.texts import words_without_texts
+from remit_governance.policy.shell.texts import words_without_texts
 
 TEXTS = r"""
 grep '.*' a.txt
 grep -n '.*' a.txt
 grep '\.env' a.txt
 grep .env a.txt
+grep -e .env a.txt
+grep --regexp=.env a.txt
+grep -m 1 .env a.txt
 grep '.e*' a.txt
 grep -e '.*' a.txt
 grep --regexp='.*' a.txt
@@ -191,7 +194,9 @@ LEFT = [
     ("grep --regexp=.env a.txt", ["a.txt"]), ("grep -e.env a.txt", ["a.txt"]), ("grep .env -f x", [".env", "-f", "x"]),
     ("grep --no-such .env a.txt", ["--no-such", ".env", "a.txt"]), ("./grep .env a.txt", [".env", "a.txt"]),
     ("/usr/bin/grep .env a.txt", ["a.txt"]), ("sed 'r .env' a.txt", ["r .env", "a.txt"]), ("sed p .env", [".env"]),
-    ("sed 's/.env/x/' a.txt", ["a.txt"]), ("jq .env a.json", ["a.json"]), ("jq 'f(.env)' a", ["f(.env)", "a"]),
+    ("sed 's/.env/x\\/y/' a.txt", ["a.txt"]), ("jq 'import \".env\" as x;.' a", ['import ".env" as x;.', "a"]),
+    ("sed -i 's/.env/x/;2d' a.txt", ["-i", "a.txt"]), ("sed 's/a/b/;r .env' a.txt", ["s/a/b/;r .env", "a.txt"]),
+    ("sed 's/[/]/a/p;r .env' a.txt", ["s/[/]/a/p;r .env", "a.txt"]), ("grep --fil .env x", ["--fil", ".env", "x"]), ("jq .env a.json", ["a.json"]), ("jq 'f(.env)' a", ["a"]), ("yq 'load(.env)' a", ["load(.env)", "a"]),
     ("git commit -m .env -F .env", ["commit", "-m", ".env", "-F", ".env"]), ("cut -d . -f 1 a", ["-d", "-f", "a"]),
     ("git commit -m .env", ["commit", "-m"]), ("sort -t . -o .env a", ["-t", ".", "-o", ".env", "a"]),
 ]  # fmt: skip

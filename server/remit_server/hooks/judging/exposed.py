@@ -21,6 +21,7 @@ from remit_governance.policy.matching.scripts import in_scratch, parts_of
 from remit_governance.policy.shell.options import forms_of
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.policy.shell.programs import git_words
+from remit_governance.policy.shell.texts import words_without_texts
 from remit_governance.policy.shell.wrappers import SHELLS
 from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action
@@ -28,7 +29,6 @@ from remit_server.hooks.judging.git_content import git_call
 from remit_server.hooks.judging.git_settings import GitSettings, shows_addresses
 from remit_server.hooks.judging.globs import WILD, Counts, Glob, any_path, glob_of, limited_to, may_be
 from remit_server.hooks.judging.searches import Search, found_by_name, search_of
-from remit_server.hooks.judging.texts import words_without_texts
 from remit_server.hooks.judging.told import what_it_tells
 from remit_server.hooks.judging.variables import shown_variable
 

@@ -14,13 +14,63 @@ from types import MappingProxyType
 
 from remit_governance.policy.shell.catalogue.rows import Program
 from remit_governance.policy.shell.options import Call, Family, calls_of, family_of, program_name
-from remit_server.hooks.judging.searches import OPTIONS
+
+_GREP = Program(
+    options="""
+    -e|--regexp= -f|--file= -A|--after-context= -B|--before-context= -C|--context= -m|--max-count= -d|--directories=
+    -D|--devices= --label= --include= --exclude= --exclude-from= --exclude-dir= --binary-files= --group-separator=
+    --color[=] --colour[=] -E|--extended-regexp -F|--fixed-strings -G|--basic-regexp -P|--perl-regexp -i|--ignore-case
+    -y --no-ignore-case -w|--word-regexp -x|--line-regexp -z|--null-data -s|--no-messages -v|--invert-match -b
+    --byte-offset -n|--line-number --line-buffered -H|--with-filename -h|--no-filename -o|--only-matching -q|--quiet
+    --silent -a|--text -I -L|--files-without-match -l|--files-with-matches -c|--count -T|--initial-tab -U|--binary
+    -Z|--null --no-group-separator -r|--recursive -R|--dereference-recursive -V|--version --help -0 -1 -2 -3 -4 -5 -6
+    -7 -8 -9
+    """
+)
+_RIPGREP = Program(
+    options="""
+    -e|--regexp= -f|--file= -A|--after-context= -B|--before-context= -C|--context= -m|--max-count= -g|--glob= --iglob=
+    -t|--type= -T|--type-not= --type-add= --type-clear= -j|--threads= -r|--replace= -M|--max-columns= -E|--encoding=
+    --engine= --color= --colors= --context-separator= --field-context-separator= --field-match-separator=
+    --dfa-size-limit= --regex-size-limit= --max-filesize= --max-depth= --maxdepth= -d= --path-separator= --pre=
+    --pre-glob= --ignore-file= --sort= --sortr= --binary --block-buffered -b|--byte-offset -s|--case-sensitive --column
+    -c|--count --count-matches --crlf --debug --trace --files -l|--files-with-matches --files-without-match
+    -F|--fixed-strings -L|--follow --glob-case-insensitive --heading -h|--help -.|--hidden -i|--ignore-case
+    --ignore-file-case-insensitive --include-zero -v|--invert-match --json --line-buffered -n|--line-number
+    -x|--line-regexp --max-columns-preview --mmap -U|--multiline --multiline-dotall --no-config -I|--no-filename
+    --no-heading --no-hidden --no-ignore --no-ignore-dot --no-ignore-exclude --no-ignore-files --no-ignore-global
+    --no-ignore-messages --no-ignore-parent --no-ignore-vcs -N|--no-line-number --no-messages --no-mmap
+    --no-require-git --no-unicode -0|--null --null-data --one-file-system -o|--only-matching --passthru -P|--pcre2
+    --pcre2-version -p|--pretty -q|--quiet -z|--search-zip -S|--smart-case --stats --stop-on-nonmatch -a|--text --trim
+    --type-list -u|--unrestricted -V|--version --vimgrep -H|--with-filename -w|--word-regexp
+    """
+)
+_OTHERS = Program(
+    options="""
+    --match= -i|--ignore-case -s|--case-sensitive -S|--smart-case -l|--files-with-matches -c|--count -w|--word-regexp
+    -Q|--literal -v|--invert-match -m|--max-count= --ignore= --nocolor --nogroup --nobreak --noheading --numbers
+    --column --hidden
+    """
+)
+SEARCH_OPTIONS: Mapping[str, Program] = MappingProxyType(
+    {
+        **dict.fromkeys(("grep", "egrep", "fgrep", "rgrep", "ugrep", "ug", "zgrep", "zegrep", "zfgrep"), _GREP),
+        **dict.fromkeys(("bzgrep", "bzegrep", "bzfgrep", "xzgrep", "xzegrep", "xzfgrep", "lzgrep", "zstdgrep"), _GREP),
+        **dict.fromkeys(("rg", "rga"), _RIPGREP),
+        **dict.fromkeys(("ag", "ack", "ack-grep", "pt", "sift"), _OTHERS),
+    }
+)
+"""Program that searches → its options."""
 
 _ANY = re.compile(r"[\s\S]*")
-_FILTER = re.compile(r"[\w.\[\]|?*, -]+")
-"""A filter of `jq` or `yq` without parentheses and quotes, so that it calls nothing with a file's name."""
-_EDIT = re.compile(r"(?:[0-9,$]|/[^/\n]*/)*(?:[pdq=]|s/[^/\n]*/[^/\n]*/[gpiI0-9]*)")
-"""A script of `sed` that reads and writes no file."""
+_FILTER = re.compile(r"(?:(?!\b(?:import|include)\b)[\s\S])*")
+"""A filter of `jq` that names no file."""
+_PATH = re.compile(r"[\w.\[\]|?*, -]+")
+"""A filter of `yq` without parentheses, so that it calls nothing with the name of a file."""
+_PART = r"(?:[^/\\\n\[]|\\.)*"
+_STEP = rf"(?:[0-9,$]|/{_PART}/)*(?:[pdq=]|s/{_PART}/{_PART}/[gpiI0-9]*)"
+_EDIT = re.compile(rf"{_STEP}(?:; ?{_STEP})*;?")
+"""A script of `sed` that reads and writes no file. It has no brackets, in which a slash ends nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +89,7 @@ _SEARCH = frozenset({"--regexp", "--match"})
 _MANY = 1_000
 _TEXTS: Mapping[str, Texts] = MappingProxyType(
     {
-        **{name: Texts(row, 1, _SEARCH, _SEARCH | {"--file", "--files"}) for name, row in OPTIONS.items()},
+        **{name: Texts(row, 1, _SEARCH, _SEARCH | {"--file", "--files"}) for name, row in SEARCH_OPTIONS.items()},
         "git grep": Texts(
             Program(
                 options="""
@@ -65,9 +115,9 @@ _TEXTS: Mapping[str, Texts] = MappingProxyType(
             ),
             form=_FILTER,
         ),
-        "yq": Texts(Program(options="-r -P -e -n -M -C -j"), form=_FILTER),
+        "yq": Texts(Program(options="-r -P -e -n -M -C -j"), form=_PATH),
         "sed": Texts(
-            Program(options="-n|--quiet -e|--expression= -f|--file= -E|--regexp-extended -r -s|--separate -u -z"),
+            Program(options="-n|--quiet -e|--expression= -f|--file= -E|--regexp-extended -r -s|--separate -u -z -i[=]"),
             1,
             frozenset({"--expression"}),
             frozenset({"--expression", "--file"}),
