@@ -133,6 +133,19 @@ def test_a_command_line(line: str, word: str) -> None:
     assert risk_of(Action("process.exec", script=line)) == word
 
 
+TEXTS = (
+    *(("grep -e .env a.txt", "low"), ("grep --regexp=.env a.txt", "low"), ("grep -m 1 .env a.txt", "low")),
+    *(("jq '.env | f(.x)' a.json", "low"), ("sed 's/.env/x/;2d' a.txt", "low"), ("awk '/.env/' a.txt", "low")),
+    *(("grep --fil .env x", "high"), ("grep -e x .env", "high"), ("sed 'r .env' a.txt", "high")),
+    *(("sed p .env", "high"), ("jq -f .env a.json", "high"), ("awk -f .env a.txt", "high")),
+)
+
+
+@rows("line, word", TEXTS)
+def test_CMD_05_a_text_named_like_a_secret_file_is_no_file(line: str, word: str) -> None:
+    assert risk_of(Action("process.exec", "run_command", script=line)) == word
+
+
 ARGV = {
     ("ls", "-l"): "low",
     ("find", ".", "-exec", "rm", "{}", ";"): "high",

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
 
-from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values, truncate, truncate_strings
+from remit_governance.secrets.cutting import truncate, truncate_strings
+from remit_governance.secrets.redaction import PATTERNS, Redactor, secret_values
 from remit_governance.secrets.secret_shapes import _HOOKS as HOOKS
 from remit_governance.secrets.secret_shapes import _KEY_DER as KEY_DER
 from remit_governance.secrets.secret_shapes import _TOKENS as TOKENS

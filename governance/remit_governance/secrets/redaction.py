@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, NewType, Protocol, TypeVar, cast
 from urllib.parse import quote, quote_plus
 
 from remit_governance.secrets.key_lines import may_hold_key_lines, without_key_lines
@@ -37,9 +37,19 @@ _ODD = re.compile(r"\s|[^\x00-\x7f]")
 _KEY_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 _QUOTED_LINE = r"[\"'](?:\d+\|)?[A-Za-z0-9+/=]{16,}(?:\\r)?(?:\\n)?[\"'][ \t,+.;)\\]*\r?\n?"
 _START = (
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[abefnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=[%=][0-9A-Fa-f]{2}))"
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[abefnrtv0-7])|(?<=\\[0-7]{2})|(?<=\\[0-7]{3})|(?<=\\x[0-9A-Fa-f]{2})"
+    r"|(?<=\\u[0-9A-Fa-f]{4})|(?<=[%=][0-9A-Fa-f]{2})|(?<=%25[0-9A-Fa-f]{2})|(?<=[0-9;\[][mK]))"
 )
-"""Where a token may begin: not within a word, but behind an escape that ends in a letter or a digit (`\\n`, `%3D`)."""
+"""Where a token may begin: not within a word, but behind an escape that ends in a letter or a digit (`\\n`, `%3D`), or
+behind a colour (`\\x1b[31m`)."""
+
+
+def _at(begins: str) -> str:
+    """Returns an expression for the place where a token may begin. Looking at how it begins first is three times as
+    fast."""
+    return f"(?={begins}){_START}"
+
+
 PATTERNS: Mapping[str, str] = {
     # A body holds no quotes or brackets, so that source code that merely names the markers is left alone.
     "private key": (
@@ -52,14 +62,15 @@ PATTERNS: Mapping[str, str] = {
     ),
     # Not matched: `task-force`, which has a letter before `sk-`, and `sk-learn-style`, which has neither a digit nor a
     # long run of letters.
-    "api key": _START + r"sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
+    "api key": _at("sk-") + r"sk-(?=[\w-]{0,100}(?:\d|[A-Za-z0-9]{20}))[\w-]{20,}",
     "github token": (
-        _START + r"(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
+        _at("gh[opusr]_|github_pat_")
+        + r"(?:gh[opusr]_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}|github_pat_\w{22,})"
     ),
-    "aws key": _START + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
-    "slack token": _START + r"xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
-    "gitlab token": _START + r"glpat-[\w-]{20,}",
-    "npm token": _START + r"npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
+    "aws key": _at("A[KS]IA") + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])",
+    "slack token": _at("xox") + r"xox[a-z]-(?=[A-Za-z0-9-]{0,100}\d)[A-Za-z0-9-]{10,}",
+    "gitlab token": _at("glpat-") + r"glpat-[\w-]{20,}",
+    "npm token": _at("npm_") + r"npm_(?=[A-Za-z0-9]{0,100}\d|[A-Za-z0-9]{36})[A-Za-z0-9]{20,}",
 }
 """Kind of secret → its pattern. Every pattern takes linear or bounded time."""
 
@@ -81,6 +92,8 @@ each call."""
 
 
 _Json = TypeVar("_Json")
+Redacted = NewType("Redacted", str)
+"""A text that a redactor returned. Only such a text may be cut (`cutting.py`)."""
 
 
 class _Policy(Protocol):
@@ -136,7 +149,7 @@ class Redactor:
         twin.projects = False
         return twin
 
-    def redact(self, text: str, *, keep_lines: bool = False) -> str:
+    def redact(self, text: str, *, keep_lines: bool = False) -> Redacted:
         """Returns the text with each secret replaced by its kind, such as `[redacted github token]`.
 
         With `keep_lines`, the text after a secret of several lines keeps its line numbers.
@@ -155,7 +168,7 @@ class Redactor:
         if self._shapes:
             text = redact_shapes(text, keep_lines=keep_lines)
             text = _without_key_lines(text, keep_lines=keep_lines)
-        return self._own(text, keep_lines=keep_lines)
+        return Redacted(self._own(text, keep_lines=keep_lines))
 
     def redact_json(self, value: _Json) -> _Json:
         """Returns the JSON value with every string in it redacted, keys included, or the same object if
@@ -280,32 +293,6 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:
             return [map_strings(item, change) for item in cast("Sequence[Any]", value)]
         case _:
             return value
-
-
-def truncate(text: str, limit: int, mode: Literal["head", "tail", "middle"] = "head") -> str:
-    """Returns at most `limit` characters of a text, with a note of how many were left out.
-
-    With `head` the beginning is kept, with `tail` the end, and with `middle` both.
-    """
-    if len(text) <= limit:
-        return text
-    # The length of the note depends on the number in it, which has at most as many digits as `len(text)`.
-    room = limit - len(_note(len(text)))
-    if room <= 0:
-        return text[:limit]
-    omitted = len(text) - room
-    head = {"head": room, "tail": 0, "middle": (room + 1) // 2}[mode]
-    tail = text[len(text) - (room - head) :]
-    return text[:head] + _note(omitted) + tail
-
-
-def truncate_strings(value: Any, limit: int) -> Any:
-    """Returns a JSON value in which the middle of every long string is cut, keys included."""
-    return map_strings(value, lambda text: truncate(text, limit, "middle"))
-
-
-def _note(omitted: int) -> str:
-    return f"\n[… {omitted} characters left out …]\n"
 
 
 def _spellings(secret: str) -> set[str]:

@@ -7,11 +7,13 @@ the secret, and a third group, if there is one, is the text after the secret, wh
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, cast
+from urllib.parse import unquote_to_bytes
 
 import re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
 
@@ -30,8 +32,16 @@ class Shape(NamedTuple):
     markers: tuple[bytes, ...] = ()
 
 
-_START = r"(^|[^A-Za-z0-9_-]|\\[abefnrtv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|[%=][0-9A-Fa-f]{2})"
-"""What may stand before a token: no letter and no digit, unless an escape ends in it (`\\n`, `%3D`)."""
+_START = (
+    r"(^|[^A-Za-z0-9]|\\[abefnrtv0-7]|\\[0-7]{2,3}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|[%=](?:25)?[0-9A-Fa-f]{2}"
+    r"|[0-9;\[][mK])"
+)
+"""What may stand before a token: no letter and no digit, unless an escape (`\\n`, `%3D`) or a colour (`\\x1b[31m`) ends
+in it."""
+_QUOTE = r"(?:\\*[\"'`]|\\+(?:u00|x)2[27]|%(?:25)?2[27]|&(?:quot|apos|#0?3[49]|#x2[27]);)"
+"""A quotation mark as it is, and as it is spelled within strings of any depth, addresses and HTML."""
+_BLANK = r"(?:[ \t]|%20|\+)"
+_COLOUR = r"(?:\x1b\[[0-9;]*[mK])*"
 _TOKENS = (
     r"AIza[\w-]{35}",  # Google
     r"ya29\.[\w-]{30,}",
@@ -78,6 +88,7 @@ _KEY_DER = (
 _NAMES = (
     r"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|apikey|access[_-]?key|secret[_-]?key|account[_-]?key"
     r"|private[_-]?key|encryption[_-]?key|signing[_-]?key|auth[_-]?key|credentials?|_authToken|_auth|_password"
+    r"|passwort|dockerconfigjson|x-(?:amz|goog)-signature|[_-](?-i:PASS|PW)"
 )
 _ASSIGNED = (
     r"(?i)((?:^|[^A-Za-z0-9_.-])[A-Za-z0-9_.-]*(?:" + _NAMES + r")"
@@ -88,12 +99,22 @@ _ASSIGNED = (
 def _is_literal(value: bytes) -> bool:
     """Tells whether a quoted text may be a real secret: it mixes letters with digits or signs, and is no stand-in, such
     as an example, and no code."""
-    return _is_mixed(value) and _NOT_TEXT.search(value) is None and _STAND_IN.search(value) is None
+    text = value.lstrip(b"/") if _is_dense(value) else value  # one in 64 values in base64 begins like a path
+    return _is_mixed(value) and _NOT_TEXT.search(text) is None and _STAND_IN.search(value) is None
 
 
 def _is_plain_literal(value: bytes) -> bool:
     """Tells the same for a text without quotes. It may be code, so names, dotted names and numbers do not count."""
     return _is_literal(value) and _LIKE_CODE.fullmatch(value) is None
+
+
+def _is_dense(value: bytes) -> bool:
+    """Tells whether the text changes between letters and digits as often as base64, and no path, does."""
+    return len(_CHANGES.findall(value)) >= LEAST_CHANGES and value.lower() != value != value.upper()
+
+
+def _is_dense_literal(value: bytes) -> bool:
+    return _is_dense(value) and _is_literal(value)
 
 
 def _is_mixed(value: bytes) -> bool:
@@ -110,7 +131,8 @@ _NOT_TEXT = re.compile(
 )
 _STAND_IN = re.compile(
     rb"x{4,}|\*{3,}|\.{3}|change.?me|your|example|placeholder|dummy|sample|redacted|password|passwd|secret|token"
-    rb"|\b(?:none|null|true|false|undefined|string|test)\b|foo|bar|12345|abcd?e?f?123|^(?:pass|pwd|pw|xyz|abc|repo)$",
+    rb"|\b(?:none|null|true|false|undefined|string|test)\b|(?<![a-z])(?:foo|bar)+(?![a-z])|12345|abcd?e?f?123"
+    rb"|^(?:pass|pwd|pw|xyz|abc|repo)$",
     re.IGNORECASE,
 )
 _LIKE_CODE = re.compile(
@@ -139,12 +161,26 @@ def _is_password(value: bytes) -> bool:
     return len(value) >= 3 and _VARIABLE.search(value) is None and not stands_in
 
 
+def _is_name_and_password(value: bytes) -> bool:
+    """Tells whether the text is a name and a password in base64, as HTTP's basic authentication sends them."""
+    plain = unquote_to_bytes(value).rstrip(b"=").translate(_URL_SAFE)
+    try:
+        said = base64.b64decode(plain + b"=" * (-len(plain) % 4), validate=True).decode()
+    except ValueError:
+        return False
+    return ":" in said and said.isprintable()
+
+
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+
+
 def _is_random(value: bytes) -> bool:
     """Tells whether the name before `@` in an address is a token: no name changes so often between letters and
     digits."""
     return max(len(_CHANGES.findall(run)) for run in _ALPHANUMERIC.findall(value) or [b""]) >= LEAST_CHANGES
 
 
+_HEADER = rf"authorization{_QUOTE}?(?:\s|%20)*(?:[:=,]|%3[AD])(?:\s|%20|\+)*[rbuf]?{_QUOTE}?"
 SHAPES: Mapping[str, Shape] = MappingProxyType(
     {
         "private key": Shape(
@@ -163,34 +199,69 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         ),
         "password": Shape(rf"({_AUTHORITY}[^\s/:@\"'<>`\\]*:)([^\s/\"'<>`\\]+)(@{_HOST})", _is_password, _AUTHORITIES),
         "authorization": Shape(
-            r"(?i)(authorization[\"']?\s*[:=,]\s*[\"'`]?(?:bearer|basic|token|apikey|digest|negotiate)\s+|\bbearer\s+)"
+            rf"(?i)({_HEADER}(?:bearer|basic|token|apikey|digest|negotiate){_BLANK}+|\bbearer{_BLANK}+)"
             r"([A-Za-z0-9._~+/-]{16,}={0,2})",
             _is_literal,
             (b"bearer", b"authorization"),
         ),
+        "token of a header": Shape(
+            rf"(?i)({_HEADER})([A-Za-z0-9._~+/-]{{16,}}={{0,2}})", _is_dense_literal, (b"authorization",)
+        ),
+        "basic": Shape(
+            rf"(?i)(\bbasic(?: |%20|\+)+|\bauth{_QUOTE}\s*:\s*{_QUOTE})([A-Za-z0-9+/_-]{{8,}}(?:=|%3D){{0,2}})",
+            _is_name_and_password,
+            (b"basic", b'auth"', b"auth\\"),
+        ),
         "secret": Shape(
-            _ASSIGNED + r"\\?[\"']?\]?\s?(?:=>|:=|==?|:)\s?[rbuf]?\\?[\"'`])([^\s\"'`\\]{6,200})(\\?[\"'`])",
+            rf"{_ASSIGNED}{_QUOTE}?\]?[ \t]*(?:=>|:=|==?|:|%3A)\s?[ \t]*[rbuf]?{_QUOTE}{{1,3}})"
+            rf"([^\s\"'`\\]{{6,}}?)({_QUOTE})",
+            _is_literal,
+        ),
+        "named secret": Shape(
+            rf"{_ASSIGNED}{_QUOTE},[ \t]*[rbuf]?{_QUOTE})([^\s\"'`\\]{{6,}}?)({_QUOTE})",
+            _is_dense_literal,
+        ),
+        "value of a name": Shape(
+            rf"(?i)(\b(?:name|key){_QUOTE}?\s?[:=]\s?{_QUOTE}?[A-Za-z0-9_.-]*(?:{_NAMES}){_QUOTE}?,?\s+?[ \t]*{_QUOTE}?"
+            rf"value{_QUOTE}?\s?[:=]\s?{_QUOTE}?|\bname{_QUOTE}:{_QUOTE}[A-Za-z0-9_.-]*(?:{_NAMES}){_QUOTE},{_QUOTE}value"
+            rf"{_QUOTE}:{_QUOTE})([^\s\"'`\\<>]{{6,}})",
             _is_literal,
         ),
         "password line": Shape(
             r"(?i)((?:^|[\s+>:|;&?-])[A-Za-z0-9_.-]*(?:passw(?:or)?d|passphrase|pwd)=)"
-            r"([^\s\"'`\\(){}\[\]$<>,;]{6,200})(\r?$)",
+            r"([^\s\"'`\\(){}\[\]$<>,;]{6,})(\r?$)",
             _is_literal,
         ),
         "secret value": Shape(
-            _ASSIGNED + r"[ \t]?(?:=|:)[ \t]?)([^\s\"'`\\,;&(){}\[\]<>]{6,200})($|[\s&;,\"'`\\])",
+            rf"{_ASSIGNED}{_COLOUR}[ \t]*(?:=|:){_COLOUR}[ \t]*{_COLOUR})([^\s\"'`\\,;&(){{}}\[\]<>|\x1b]{{6,}})"
+            r"($|[\s&;,\"'`\\)}\]<|\x1b])",
             _is_plain_literal,
         ),
         "password option": Shape(
-            rf"(?i)((?:^|[\s\"'\[])--?[a-z0-9-]*(?:{_NAMES})[\"']?,?[ \t]+[\"']?)([^\s\"'`\\,;&(){{}}\[\]<>]{{6,200}})",
+            rf"(?i)((?:^|[\s\"'\[])--?[a-z0-9-]*(?:{_NAMES})[\"']?,?[ \t]+[\"']?)([^\s\"'`\\,;&(){{}}\[\]<>]{{6,}})",
             _is_plain_literal,
         ),
+        "option of a program": Shape(
+            r"(\b(?:curl|wget)[ \t](?:[^\n|;&]*?[ \t])?(?:-u|-U|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]*:"
+            r"|\bsshpass[ \t]+-p[ \t]*[\"']?|\bredis-cli\b[^\n|;&]*?[ \t]-a[ \t]+[\"']?"
+            r"|\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]*?[ \t]-p[\"']?"
+            r"|\b(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+)([^\s\"'`\\|;&<>]{3,})",
+            _is_password,
+            (b"curl ", b"wget ", b"sshpass ", b"redis-cli ", b"mysql", b"mariadb", b"login"),
+        ),
+        "cookie": Shape(
+            rf"(?i)(cookie{_QUOTE}?[ \t]*[:,=][ \t]*{_QUOTE}?(?:[\w.-]+=[^;\s\"']*;[ \t]*)*?[\w.-]*"
+            r"(?:sess(?:ion)?|sid|auth)(?:[_-]?id)?=)([A-Za-z0-9._%~+/-]{16,}={0,2})",
+            _is_literal,
+            (b"cookie",),
+        ),
+        "signature": Shape(r"([?&]sig=)([A-Za-z0-9+/%_-]{40,}={0,2})", markers=(b"sig=",)),
         "password element": Shape(
-            rf"(?i)(<(?:[\w.-]*:)?[\w.-]*(?:{_NAMES})>\s*)([^<>\s]{{6,200}})(\s*</)",
+            rf"(?i)(<(?:[\w.-]*:)?[\w.-]*(?:{_NAMES})>\s*)([^<>\s]{{6,}})(\s*</)",
             _is_literal,
         ),
         "encoded secret": Shape(
-            rf"(?i)((?:{_NAMES})(?:%22)?%3[DA](?:%20|%22)*)([A-Za-z0-9._~!*+-]{{6,200}})",
+            rf"(?i)((?:{_NAMES})(?:%22)?%(?:25)?3[DA](?:%20|%22)*)([A-Za-z0-9._~!*+-]{{6,}})",
             _is_plain_literal,
         ),
         "encoded password": Shape(
@@ -203,7 +274,8 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
 """Kind of secret → its form."""
 
 _MARKERS = (
-    rf"(?i:bearer|authorization|{_NAMES})|:\\?/\\?/|(?i:%3A%2F%2F)|eyJ|hooks\.slack|webhooks|{_KEY_DER}|AIza|ya29\.|GOCSPX|k_(?:live|test)_"
+    rf"(?i:bearer|authorization|\bbasic|auth[\\\"]|cookie|sig=|{_NAMES})|(?:curl|wget|redis-cli|sshpass) "
+    rf"|mysql|mariadb|\blogin\s|:\\?/\\?/|(?i:%3A%2F%2F)|eyJ|hooks\.slack|webhooks|{_KEY_DER}|AIza|ya29\.|GOCSPX|k_(?:live|test)_"
     r"|whsec_|SG\.|hf_|_v1_|pypi-AgE|rubygems_|shp(?:at|ca|pa|ss)_|gl(?:[a-z]{2,5}-|sa_)|xapp-|lin_api_|ntn_|dckr_|hv[sbr]\."
     r"|AGE-SECRET|gsk_|xai-|r8_|sbp_|NRAK-|dapi[a-f0-9]|PMAK-|\.atlasv1\.|ATATT3|pscale_|dp\.(?:pt|st|ct|sa)\.|pul-[a-f0-9]"
     r"|sntry[su]_|npm_|:AA|-us[0-9]|A(?:BIA|CCA|GPA|IDA|ROA|NPA)[A-Z0-9]"
@@ -226,11 +298,11 @@ def compile_bytes(expression: str) -> Any:
 class _Compiled(NamedTuple):
     """The compiled expressions.
 
-    `shapes` are all forms. `unmarked` matches any form without markers, and is searched once because most texts hold
-    none. `marked` is `_MARKERS`. The others find private keys.
+    `shapes` are all forms, each with its markers. `unmarked` matches any form without markers, and is searched once
+    because most texts hold none. `marked` is `_MARKERS`. The others find private keys.
     """
 
-    shapes: tuple[tuple[str, Shape, Any], ...]
+    shapes: tuple[tuple[str, Shape, Any, Any], ...]
     unmarked: Any
     marked: Any
     key_begins: Any
@@ -250,13 +322,20 @@ _KEY_LINE = r"[ \t>+-]*(?:[0-9]+\|)?[A-Za-z0-9+/]+={0,2}[ \t]*\n"
 def _compile_shapes() -> _Compiled:
     """Compiles the forms when they are first needed, because that takes a tenth of a second."""
     return _Compiled(
-        tuple((name, shape, compile_bytes(f"(?m){shape.expression}")) for name, shape in SHAPES.items()),
+        tuple(
+            (name, shape, compile_bytes(f"(?m){shape.expression}"), _compile_markers(shape.markers))
+            for name, shape in SHAPES.items()
+        ),
         compile_bytes("(?m)" + "|".join(f"(?:{shape.expression})" for shape in SHAPES.values() if not shape.markers)),
         compile_bytes(_MARKERS),
         compile_bytes(_KEY_BEGINS),
         compile_bytes(f"(?m){_KEY_MARKER}|{_KEY_BEGINS}"),
         compile_bytes(f"(?:{_KEY_LINE})*"),
     )
+
+
+def _compile_markers(markers: tuple[bytes, ...]) -> Any:
+    return compile_bytes(f"(?i){'|'.join(re.escape(each.decode()) for each in markers)}") if markers else None
 
 
 def key_body_begins(line: bytes) -> bool:
@@ -297,9 +376,9 @@ def redact_shapes(text: str, *, keep_lines: bool) -> str:
     data = text.encode("utf-8", "surrogatepass")
     if _compile_shapes().marked.search(data) is None:
         return text
-    lowered, unmarked = data.lower(), _compile_shapes().unmarked.search(data) is not None
-    for name, shape, compiled in _compile_shapes().shapes:
-        present = any(marker in lowered for marker in shape.markers) if shape.markers else unmarked
+    unmarked = _compile_shapes().unmarked.search(data) is not None
+    for name, shape, compiled, markers in _compile_shapes().shapes:
+        present = unmarked if markers is None else markers.search(data) is not None
         if present and compiled.search(data) is not None:
             data = _redact(data, name, shape.is_secret, compiled, keep_lines)
     return data.decode("utf-8", "surrogatepass")
@@ -308,6 +387,8 @@ def redact_shapes(text: str, *, keep_lines: bool) -> str:
 _KINDS = {
     "password line": "password", "secret value": "secret", "password option": "secret", "password element": "secret",
     "encoded secret": "secret", "encoded password": "password", "token of an address": "token",
+    "named secret": "secret", "value of a name": "secret", "option of a program": "password",
+    "basic": "authorization", "token of a header": "authorization",
 }  # fmt: skip
 """What a person reads in place of a secret, if several forms are of one kind."""
 
@@ -315,15 +396,12 @@ _KINDS = {
 def _redact(data: bytes, name: str, is_secret: Callable[[bytes], bool], compiled: Any, keep_lines: bool) -> bytes:
     label = f"[redacted {_KINDS.get(name, name)}]".encode()
 
-    def replaced(match: Any) -> bytes:
+    parts, shown, at = list[bytes](), 0, 0
+    while (match := compiled.search(data, at)) is not None:
         found: bytes = match.group(2)
-        if not is_secret(found):
-            whole: bytes = match.group()
-            return whole
-        behind = match.group(3) if compiled.groups > 2 else b""
-        lines = b"\n" * found.count(b"\n") if keep_lines else b""
-        before: bytes = match.group(1)
-        return before + label + lines + (behind or b"")
-
-    redacted: bytes = compiled.sub(replaced, data)
-    return redacted
+        if is_secret(found):
+            parts += [data[shown : match.start(2)], label, b"\n" * (found.count(b"\n") if keep_lines else 0)]
+            shown = match.end(2)
+        # What stands behind one secret may be what stands before the next.
+        at = match.end(2)
+    return b"".join((*parts, data[shown:])) if parts else data

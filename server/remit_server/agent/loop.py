@@ -230,7 +230,8 @@ class Agent:
         If no other step follows, the model is told to answer. Raises RemitError if there are too many calls.
         """
         profile = BUILT_IN if offer.by_rules else offer.profile
-        window = Window(self.provider, self.generation, conversation, turn, profile)
+        redact = self.dispatcher.parts.redactor.redact
+        window = Window(self.provider, self.generation, conversation, turn, redact, profile)
         room = window.result_chars(offer.intents, reply)
         turn.room_chars = max(room, LEAST_SHOWN) if offer.by_rules and room is not None else room
         taken = [as_called(each, profile) for each in reply.calls[:MAX_CALLS_PER_STEP]]
@@ -268,7 +269,8 @@ class Agent:
         return Reply(said, step.declined)
 
     async def _generate(self, conversation: Conversation, offer: Offer, turn: Turn) -> Reply:
-        window = Window(self.provider, self.generation, conversation, turn, offer.profile)
+        redact = self.dispatcher.parts.redactor.redact
+        window = Window(self.provider, self.generation, conversation, turn, redact, offer.profile)
         await window.fit(offer.intents)
         for attempt in range(RETRIES_BEFORE_FIRST_TOKEN + 1):
             messages = conversation.sent

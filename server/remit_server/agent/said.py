@@ -18,6 +18,11 @@ from remit_server.models.ports import CallProposed, Finished, ModelEvent, Prompt
 
 MOST_HELD = 16_000
 """The most characters that are held back."""
+STILL_HELD = 1_000
+"""The characters at the end that stay held back when more are given out than should be."""
+MOST_SEAMS = 20
+"""The most places at which it is tried to part a text."""
+_BLANK = re.compile(r"\s")
 _WORDS = re.compile(r"[\s\S]*(?:\s|[^\x00-\x7f])")
 """Everything up to the end of the last whole word. No token has a character beyond ASCII, so one ends a word."""
 _OPEN_KEY = re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?!(?s:.)*-----END [A-Z0-9 ]*-----[^\n]*\n)")
@@ -45,7 +50,7 @@ class StreamedText:
     def _settled(self) -> int:
         """Returns how many of the characters held back can be given out."""
         if len(self._held) > MOST_HELD:
-            return len(self._held)
+            return self._seam()
         key = _OPEN_KEY.search(self._held)
         if key is not None:
             return self._held.rfind("\n", 0, key.start()) + 1
@@ -54,6 +59,16 @@ class StreamedText:
         if words is None or self.redactor.odd or "-----" in words[0]:
             return lines
         return words.end() if self.redactor.finds_nothing([words[0]]) else lines
+
+    def _seam(self) -> int:
+        """Returns where a text that is too long to be held back is parted: behind a word where that parts no secret,
+        and not where more to come may make one."""
+        whole, last = self.redactor.redact(self._held), len(self._held) - STILL_HELD
+        ends = [found.end() for found in _BLANK.finditer(self._held, last - MOST_HELD // 4, last)]
+        for end in reversed(ends[-MOST_SEAMS:]):
+            if self.redactor.redact(self._held[:end]) + self.redactor.redact(self._held[end:]) == whole:
+                return end
+        return 0 if ends and len(self._held) < 2 * MOST_HELD else len(self._held)
 
 
 @dataclass(slots=True)

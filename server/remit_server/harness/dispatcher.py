@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from remit_governance.canonical import digest
 from remit_governance.intents import SELECT_INTENT, Declaration, canonical_tool
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action, Intent, Verdict
 from remit_server.contract import ErrorCode
 from remit_server.errors import AlreadySo, ToolError
@@ -284,7 +285,9 @@ class Dispatcher:
 
     def _context(self, call: ToolCall, turn: Turn, call_id: str) -> CallContext:
         arguments = {key: replace_non_finite(value) for key, value in call.arguments.items()}
-        return CallContext(replace(call, id=call_id, name=call.name[:MAX_NAME], arguments=arguments), turn, self.parts)
+        redact = self.parts.redactor.redact
+        name = call.name if len(call.name) <= MAX_NAME else shorten(redact(call.name), MAX_NAME)
+        return CallContext(replace(call, id=call_id, name=name, arguments=arguments), turn, self.parts)
 
     def _begin_record(self, ctx: CallContext) -> CallRecord:
         parts = self.parts

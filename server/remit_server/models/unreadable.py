@@ -13,6 +13,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.models.ports import (
     UNREADABLE_CALL,
     CallProposed,
@@ -36,7 +37,7 @@ MOST_SPELLED = 2_000
 
 def unreadable(why: str, spelled: str) -> ProposedCall:
     """Returns the call that replaces one that cannot be read, and tells the model why."""
-    told: dict[str, JsonValue] = {"why": why, "spelled": well_formed(spelled[:MOST_SPELLED])}
+    told: dict[str, JsonValue] = {"why": why, "spelled": well_formed(shorten(spelled, MOST_SPELLED))}
     return ProposedCall(new_call_id(), UNREADABLE_CALL, told)
 
 

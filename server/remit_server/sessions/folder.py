@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.contract import (
     AssistantSaid,
     ErrorCode,
@@ -248,7 +249,7 @@ def summarise(records: Sequence[SessionRecord], file: str) -> SessionSummary | N
         session_id=start.session_id,
         file=file,
         name=names[-1] if names else None,
-        title=" ".join(said[0].split())[:MAX_TITLE] if said else "",
+        title=shorten(" ".join(said[0].split()), MAX_TITLE) if said else "",
         workspace=start.workspace,
         started=start.timestamp,
         last_used=max(each.timestamp for each in records),
@@ -264,7 +265,7 @@ def name_record(name: str, now: str) -> Named:
     `last`."""
     wanted = " ".join(name.split())
     if not wanted or len(wanted) > MAX_NAME or wanted.isdecimal() or wanted == LAST:
-        why = f"`{wanted[:MAX_NAME]}` already means another session" if wanted else "it is empty"
+        why = f"`{shorten(wanted, MAX_NAME)}` already means another session" if wanted else "it is empty"
         why = f"it is longer than {MAX_NAME} letters" if len(wanted) > MAX_NAME else why
         fix = f"give a name of at most {MAX_NAME} letters that is not a number or `{LAST}`"
         raise SessionError("the session cannot have this name", why, fix, code=ErrorCode.INVALID_REQUEST)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_governance.secrets.redaction import Redactor
 from remit_server.agent.context.budget import count_chars
 from remit_server.agent.context.condense import Room, choose_cut, condense, facts_of
 from remit_server.agent.context.conversation import Conversation
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, SystemMessage, ToolMessage, UserMessage
 
+REDACT = Redactor().redact
 TEXTS = st.text(st.sampled_from("ab \n`é"), max_size=300)
 PATHS = st.sampled_from(["src/a.py", "b.ts", "docs/ü.md"])
 
@@ -43,7 +45,7 @@ ROOMS = st.builds(Room, st.integers(200, 3_000), st.integers(0, 4_000))
 @given(messages=CONVERSATIONS, room=ROOMS, pins=st.lists(TEXTS, max_size=3), summary=TEXTS)
 def test_AGT_09_pins_and_the_request_that_is_worked_on_stay_byte_for_byte(messages, room, pins, summary):
     conversation = Conversation(list(messages), pins=tuple(pins))
-    conversation.condensed = condense(conversation, summary, room)
+    conversation.condensed = condense(conversation, summary, room, REDACT)
     sent = conversation.sent
     assert sent[0] == messages[0]
     prefix = sent[1]
@@ -57,7 +59,7 @@ def test_AGT_09_pins_and_the_request_that_is_worked_on_stay_byte_for_byte(messag
 @given(messages=CONVERSATIONS, room=ROOMS)
 def test_AGT_09_no_call_is_sent_without_its_result_and_no_two_requests_in_a_row(messages, room):
     conversation = Conversation(list(messages))
-    conversation.condensed = condense(conversation, "", room)
+    conversation.condensed = condense(conversation, "", room, REDACT)
     assert not any(isinstance(message, UserMessage) for message in conversation.sent[2:3])
     waiting: list[str] = []
     for message in conversation.sent:
@@ -71,7 +73,7 @@ def test_AGT_09_no_call_is_sent_without_its_result_and_no_two_requests_in_a_row(
 @given(messages=CONVERSATIONS, room=st.builds(Room, st.integers(400, 3_000), st.integers(3_000, 4_000)))
 def test_AGT_09_what_is_sent_fits(messages, room):
     conversation = Conversation(list(messages))
-    conversation.condensed = condense(conversation, "what was decided" * 100, room)
+    conversation.condensed = condense(conversation, "what was decided" * 100, room, REDACT)
     request = max(len(message.text) for message in messages if isinstance(message, UserMessage))
     standing = count_chars(messages[:1])
     assert count_chars(conversation.sent) <= standing + room.prefix + room.recent + request + 400
@@ -95,7 +97,7 @@ def test_AGT_09_changed_files_results_and_refusals_are_read_off_the_calls() -> N
         *step(3, "run_tests", {"path": "tests"}, "2 passed, 1 failed"),
         *step(4, "run_tests", {"path": "tests"}, "3 passed"),
     ]
-    facts = facts_of(messages)
+    facts = facts_of(messages, REDACT)
     assert facts.requests == ("add a test",)
     assert facts.changed == ("a.py (written: wrote a.py, 3 lines)",)
     assert facts.results == ('run_tests {"path": "tests"}: 3 passed',)
@@ -113,6 +115,6 @@ def test_AGT_09_the_results_of_the_step_that_is_worked_on_are_not_cut_while_ther
     before = [AssistantMessage("", (ProposedCall("0", "list_files", {}),)), ToolMessage("0", "list_files", "y" * 3_000)]
     messages = [SystemMessage("s"), UserMessage("look"), *before, *step]
     conversation = Conversation(list(messages))
-    conversation.condensed = condense(conversation, "", Room(prefix, recent, newest))
+    conversation.condensed = condense(conversation, "", Room(prefix, recent, newest), REDACT)
     if count_chars(step) <= newest:
         assert list(conversation.sent[-2:]) == step

@@ -10,6 +10,7 @@ from bench_runtime import call
 from hypothesis import given
 from hypothesis import strategies as st
 
+from remit_governance.secrets.redaction import Redactor
 from remit_server.agent.context.condense import MOST_KEPT, Room, condense, recall_intents
 from remit_server.agent.context.conversation import Conversation
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, SystemMessage, ToolMessage, UserMessage
@@ -26,7 +27,7 @@ def declared(number: int, result: str = "intent CODE is active", **arguments: An
 
 def condensed(messages: list[Message], room: int) -> str:
     conversation = Conversation([SystemMessage("s"), UserMessage("go"), *messages, UserMessage("more")])
-    prefix = condense(conversation, "summary " * 200, Room(room, 10)).prefix
+    prefix = condense(conversation, "summary " * 200, Room(room, 10), Redactor().redact).prefix
     return "".join(each.text for each in prefix)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import rows
@@ -69,3 +70,14 @@ def test_SEC_06_a_secret_with_blanks_is_not_shown_by_its_first_word() -> None:
     streamed = StreamedText(Redactor(secrets=["hünter two hunter"]))
     shown = "".join(streamed.take(each) for each in "it is hünter two hunter, yes") + streamed.rest()
     assert shown == "it is [redacted secret], yes"
+
+
+@pytest.mark.parametrize("secret", ["hf_" + "a1B2" * 9, "password: q7Zx2LmP9wKf4RtB", "--token q7Zx2LmP9wKf4RtB"])
+def test_SEC_06_a_line_that_is_too_long_to_be_held_back_is_parted_beside_a_secret(secret: str) -> None:
+    value = secret.rpartition(" ")[2][3:]
+    for before in range(MOST_HELD - 60, MOST_HELD + 10, 3):
+        text = f"a token {'word ' * (before // 5)}{'w' * (before % 5)} {secret} and {'more ' * 40}"
+        streamed = StreamedText(Redactor())
+        shown = "".join(streamed.take(text[at : at + 7]) for at in range(0, len(text), 7)) + streamed.rest()
+        assert not any(value[n : n + 8] in shown for n in range(len(value) - 7)), before
+        assert shown.endswith("more ")

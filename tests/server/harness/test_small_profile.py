@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from rows import rows
 
 from remit_governance.intents import INTENT_TOOLS, SELECT_INTENT
+from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Intent
 from remit_server.agent.context.budget import count_chars
 from remit_server.agent.context.conversation import Conversation
@@ -401,7 +402,7 @@ def test_AGT_09_a_small_window_is_filled_by_what_is_read_and_not_by_a_guess_of_w
     said: list[Message] = [SystemMessage("the long instructions\n" * 200), UserMessage("what is in shop.py?")]
     provider: Any = SimpleNamespace(context_tokens=tokens)
     turn: Any = None
-    window = Window(provider, Generation(max_tokens=2_048), Conversation(said), turn, SMALL)
+    window = Window(provider, Generation(max_tokens=2_048), Conversation(said), turn, Redactor().redact, SMALL)
     budget = window.budget(OFFER)
     assert budget is not None
     assert budget.standing <= count_chars(STANDING) / 3 + 1
@@ -419,7 +420,7 @@ async def test_AGT_09_what_condensing_would_not_shorten_is_sent_as_it_is() -> No
     told: list[Any] = []
     stamp = {"seq": 1, "session_id": "s", "turn_id": "t", "time": "2026-11-23T00:00:00Z"}
     turn: Any = SimpleNamespace(stamp=lambda: stamp, emit=told.append)
-    window = Window(provider, Generation(max_tokens=2_048), Conversation(said), turn, SMALL)
+    window = Window(provider, Generation(max_tokens=2_048), Conversation(said), turn, Redactor().redact, SMALL)
     budget = window.budget(OFFER)
     assert budget is not None
     assert window._tokens(OFFER) > budget.threshold  # pyright: ignore[reportPrivateUsage]

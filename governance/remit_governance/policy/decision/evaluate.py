@@ -12,6 +12,7 @@ from remit_governance.policy.decision.risk import rated_parts, risk_of
 from remit_governance.policy.matching.command_match import is_script, reads_history
 from remit_governance.policy.matching.scripts import Parts
 from remit_governance.policy.rules import IndexedRule, Policy, Subject
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action, Decision, Reason, Verdict, strictest
 
 NO_RULE = "no_rule"
@@ -130,7 +131,7 @@ def _suspicions(policy: Policy, suspects: Iterable[Action], permit: Reason | Non
     for suspect in suspects:
         judged = _evaluate_simple(rules, suspect, permit)
         if judged.verdict is Verdict.DENY and judged.rules:
-            yield f"it may run `{' '.join(suspect.command or ())[:60]}`"
+            yield f"it may run `{shorten(' '.join(suspect.command or ()), 60)}`"
 
 
 def _evaluate_simple(policy: Policy, action: Action, permit: Reason | None) -> Decision:

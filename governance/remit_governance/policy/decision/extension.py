@@ -16,6 +16,7 @@ from remit_governance.policy.decision.risk import risk_of
 from remit_governance.policy.matching.command_match import is_script
 from remit_governance.policy.matching.paths import normalise
 from remit_governance.policy.rules import Extension, Policy
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action, Reason, Verdict
 from remit_governance.visible import visible
 
@@ -189,7 +190,7 @@ def _reason(rule: ExtensionRule, action: Action, answer: Json) -> Reason | None:
 
 def _reason_of(rule: ExtensionRule, code: str, verdict: Verdict, message: str) -> Reason:
     # Made visible, because a reason may quote the path that it is about.
-    shown = visible(message[:MAX_REASON], "show")[:MAX_REASON]
+    shown = shorten(visible(message, "show"), MAX_REASON)
     return Reason(code, shown, verdict, "extension", rule.name, rule.file, rule.line)
 
 

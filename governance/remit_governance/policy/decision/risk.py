@@ -29,6 +29,7 @@ from remit_governance.policy.shell.catalogue.rows import NO_ROWS, Effect, OwnRow
 from remit_governance.policy.shell.effects.own_effects import effect_with, files_with
 from remit_governance.policy.shell.programs import examine
 from remit_governance.policy.shell.reading import STREAMS
+from remit_governance.policy.shell.texts import words_without_texts
 from remit_governance.policy.shell.words import Word
 from remit_governance.policy.shell.wrappers import unwrap
 from remit_governance.values import Action, Risk
@@ -285,18 +286,19 @@ def _named_files(command: tuple[str, ...]) -> Iterator[str]:
             yield value
 
 
-_TEXT_FIRST = frozenset({"sed", "awk", "gawk", "mawk", "nawk", "grep", "egrep", "fgrep", "rg", "ag", "ack", "jq"})
-"""Programs whose first operand is a text, such as `/x/d`, unless an option gives it."""
-_GIVES_TEXT = re.compile(r"-[a-zA-Z]*[ef].*|--(?:expression|file|regexp|from-file).*")
+_AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+"""Programs whose first operand is a text, unless an option names a file with it."""
+_AWK_FILE = re.compile(r"-[a-zA-Z]*[ef].*|--.*")
 _TEXT_OPTIONS: Mapping[str, frozenset[str]] = MappingProxyType({"xmllint": frozenset({"--xpath"})})
 """Program → options whose value is a text."""
 
 
 def _without_texts(command: tuple[str, ...]) -> Iterator[str]:
-    """Yields the words of a command, except for texts in its program's own language, such as a script of sed."""
-    program, *words = command
+    """Yields the words of a command, except for texts in its program's own language, such as a pattern of grep."""
+    program, *_ = command
+    words = words_without_texts(command, ())
     texts = _TEXT_OPTIONS.get(program, frozenset[str]())
-    first = program in _TEXT_FIRST and not any(map(_GIVES_TEXT.fullmatch, words))
+    first = program in _AWKS and not any(map(_AWK_FILE.fullmatch, words))
     for before, word in zip(("", *words), words, strict=False):
         if first and not word.startswith("-"):
             first = False

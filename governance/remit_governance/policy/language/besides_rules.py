@@ -17,6 +17,7 @@ from remit_governance.policy.language.document import Document
 from remit_governance.policy.language.policy_form import IntentForm, IntentsForm, MatchForm, RuleForm
 from remit_governance.policy.matching.paths import compile_globs
 from remit_governance.policy.rules import Condition, Rule, Subject
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Intent, Verdict
 from remit_governance.work_items import SCOPE_RULES, WorkItem, WorkItems
 from remit_governance.workflow.test_files import TEST_GLOBS
@@ -134,7 +135,7 @@ def scope_rules(items: WorkItems, fold_case: bool) -> Iterator[Rule]:
         yield Rule(
             name=f"{SCOPE_RULES}{item.id}",
             verdict=Verdict.DENY,
-            reason=f"it is outside the owned_scope of work item {item.id}: {', '.join(item.owned_scope)}"[:500],
+            reason=shorten(f"it is outside the owned_scope of work item {item.id}: {', '.join(item.owned_scope)}", 500),
             matches=_outside_scope(item, fold_case),
             syscalls=frozenset({"fs.write"}),
             file=item.file,

@@ -11,6 +11,7 @@ from tree_sitter import Node
 from remit_governance.policy.shell.here import without_here_documents
 from remit_governance.policy.shell.parse import MOST_CHARACTERS, MOST_PARSED, parsed
 from remit_governance.policy.shell.words import spelled
+from remit_governance.secrets.cutting import shorten
 
 _MOST_SHOWN = 30
 _NODES = frozenset({"process_substitution", "herestring_redirect", "array", "ansi_c_string", "brace_expression"})
@@ -42,7 +43,7 @@ def _words_in(root: Node) -> Iterator[str]:
         text = spelled(node)
         braces = node.type in {"concatenation", "word"} and _BRACES.search(_unquoted(node))
         if node.type in _NODES or braces or (node.type == "expansion" and _EXPANSION.match(text)):
-            yield text[:_MOST_SHOWN]
+            yield shorten(text, _MOST_SHOWN)
         elif not node.is_named and node.type in _TOKENS:
             yield node.type
         elif node.type in {"command", "declaration_command"}:

@@ -32,6 +32,7 @@ from remit_governance.policy.shell.programs import examine, is_known_place
 from remit_governance.policy.shell.reading import COMMAND_STEPS, MOST_FOLDERS, STREAMS, UNKNOWN, Draft, Reading
 from remit_governance.policy.shell.words import Word, resolve, spelled, to_parse
 from remit_governance.policy.shell.wrappers import Layers, unwrap
+from remit_governance.secrets.cutting import shorten
 
 MOST_CHARACTERS = 8_000
 MOST_PARSED = 4_000
@@ -273,7 +274,7 @@ def _known(node: Node, draft: Draft, depth: int, *, loose: bool = False) -> Word
     word = resolve(node, {**draft.constants, **draft.values})
     _inside(node, draft, depth + 1)
     if word.choices and not loose:
-        draft.doubt(f"`{word.text[:40]}` means different things to different shells")
+        draft.doubt(f"`{shorten(word.text, 40)}` means different things to different shells")
     why = word.doubt or (word.why if word.vague and not loose else "")
     if why:
         draft.doubt(why)
@@ -370,6 +371,7 @@ def _simple(words: list[Word], draft: Draft, depth: int) -> None:
         _read_into(script, draft, depth + 1)
     for inner in layers.commands:
         argv = tuple(word.text for word in inner)
+        draft.replaced |= {word.text for word in inner if word.pattern or word.vague or word.doubt or word.split}
         draft.run(argv)
         draft.go(argv)
         effects = examine(inner)
@@ -413,7 +415,7 @@ def _assignment(node: Node, draft: Draft, depth: int) -> None:
 def _set(name: str, draft: Draft) -> None:
     """Notes that a variable gets a value, from an assignment, a loop or a word of `export`."""
     if not harmless_variable(name):
-        draft.doubt(f"`{name[:40]}` can change what a program does")
+        draft.doubt(f"`{shorten(name, 40)}` can change what a program does")
 
 
 def _declaration(node: Node, draft: Draft, depth: int) -> None:

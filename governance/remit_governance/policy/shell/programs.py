@@ -21,6 +21,7 @@ from remit_governance.policy.shell.effects.judging import effect_of, files_of, h
 from remit_governance.policy.shell.effects.program_row import readings
 from remit_governance.policy.shell.options import row_of
 from remit_governance.policy.shell.words import Word
+from remit_governance.secrets.cutting import shorten
 
 _PLACES = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
 
@@ -97,7 +98,7 @@ def _wild(row: Program, program: str, words: Sequence[Word]) -> Iterator[str]:
         if word.text == "--":
             return
         if word.pattern and word.text[:1] in {"*", "?", "["}:
-            yield f"a file's name could become an option of `{program}`: write `./{word.text[:40]}`"
+            yield f"a file's name could become an option of `{program}`: write `./{shorten(word.text, 40)}`"
 
 
 def _has(arguments: Sequence[str], *, short: str = "", long: Sequence[str] = ()) -> bool:
@@ -216,7 +217,8 @@ def _git(arguments: Sequence[str]) -> Iterator[str]:
     if any(option not in {"-C", "--no-pager", "-P", "--version", "--help"} for option in own if option[:1] == "-"):
         yield "has options that can change what it runs"
     if effect_of(("git", *arguments)) == "unknown":
-        yield f"Remit does not know `{words[0][:40]}` with these words: it may be an alias, or run what they name"
+        name = shorten(words[0], 40)
+        yield f"Remit does not know `{name}` with these words: it may be an alias, or run what they name"
     if any(len(w) > 2 and any(o.startswith(w.partition("=")[0]) for o in _GIT_RUNS) for w in words if w[:2] == "--"):
         yield "has an option that runs a program or writes a file"
     if words[0] == "grep" and any(re.match(r"-[^-]*O", word) for word in words):

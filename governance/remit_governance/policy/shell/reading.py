@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from remit_governance.policy.shell.words import Word
+from remit_governance.secrets.cutting import shorten
 
 Argv = tuple[str, ...]
 
@@ -46,6 +47,8 @@ class Reading:
     them, but they need no rule that allows them. `suspects` are arguments that an unknown program may run as a command
     (`mywrap rm x`). `writes` and `reads` are the files of redirections and of programs that are known to write, either
     absolute or relative to the folder in which the line starts. Each of `doubts` says why something is not certain.
+    `replaced` are words of commands in whose place a shell may put others: patterns, and what is known only when it
+    runs.
     """
 
     commands: tuple[Argv, ...] = ()
@@ -54,6 +57,7 @@ class Reading:
     writes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    replaced: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -72,6 +76,7 @@ class Draft:
     writes: list[str] = field(default_factory=list[str])
     reads: list[str] = field(default_factory=list[str])
     doubts: list[str] = field(default_factory=list[str])
+    replaced: set[str] = field(default_factory=set[str])
     folders: frozenset[str] = frozenset({"."})
     constants: dict[str, Word] = field(default_factory=dict[str, Word])
     values: dict[str, Word] = field(default_factory=dict[str, Word])
@@ -139,7 +144,7 @@ class Draft:
         self.looped.add(name)
         number = word.vague == "number" or (not word.vague and word.text.isdigit())
         if certain and number and self.assigned[name] == self.assigned[f"{name} number"]:
-            self.constants[name] = Word("0", vague="number", why=f"`${name[:40]}` is known only when it runs")
+            self.constants[name] = Word("0", vague="number", why=f"`${shorten(name, 40)}` is known only when it runs")
         elif certain and self.assigned[name] == 1 and not (word.vague or word.counted or word.choices or word.pattern):
             self.constants[name] = word
 
@@ -156,6 +161,7 @@ class Draft:
         self.suspects.extend(inner.suspects)
         self.writes.extend(inner.writes)
         self.reads.extend(inner.reads)
+        self.replaced |= inner.replaced
         for why in inner.doubts:
             self.doubt(why)
 
@@ -168,4 +174,5 @@ class Draft:
             writes=tuple(dict.fromkeys(self.writes)),
             reads=tuple(dict.fromkeys(self.reads)),
             doubts=tuple(self.doubts),
+            replaced=frozenset(self.replaced),
         )

@@ -17,6 +17,8 @@ from typing import Literal
 
 from tree_sitter import Node
 
+from remit_governance.secrets.cutting import shorten
+
 _MARK = "\x80"
 """Begins the number of an encoded character. Where a script has this character itself, it is encoded too."""
 _DIGITS = 0xC0
@@ -151,9 +153,9 @@ def resolve(node: Node, values: Values = _NO_VALUES) -> Word:  # noqa: PLR0911 a
         case "command_substitution" | "process_substitution":
             return _substitution(node)
         case "arithmetic_expansion" if _reckons(spelled(node), values):
-            return Word("0", vague="number", why=f"`{spelled(node)[:40]}` {_LATER}")
+            return Word("0", vague="number", why=f"`{shorten(spelled(node), 40)}` {_LATER}")
         case _:
-            return Word(doubt=f"`{spelled(node)[:40]}` is known only when it runs")
+            return Word(doubt=f"`{shorten(spelled(node), 40)}` is known only when it runs")
 
 
 _COMPUTED = "a program's name is computed"
@@ -194,7 +196,7 @@ def _bare(text: str) -> Word:
             return Word(doubt=f"`~` {_LATER}")
         return Word(f"/*{text[1:]}", vague="place", why=f"`~` {_LATER}")
     if "{" in text and braces > 2:
-        return Word(doubt=f"`{text[:40]}` means different things to different shells")
+        return Word(doubt=f"`{shorten(text, 40)}` means different things to different shells")
     return Word("".join(out), pattern)
 
 
@@ -236,7 +238,7 @@ def _concatenated(node: Node, values: Values) -> Word:
     end = node.start_byte
     for child in node.children:
         if child.start_byte != end or not child.is_named:
-            return Word(doubt=f"`{raw[:40]}` cannot be read")
+            return Word(doubt=f"`{shorten(raw, 40)}` cannot be read")
         end = child.end_byte
         whole = whole.joined(resolve(child, values))
     return whole
@@ -253,7 +255,7 @@ def _counted(found: re.Match[str]) -> str:
 
 def _braces(raw: str) -> Word:
     """Returns a word with lists in braces, which some shells expand to several words and others leave as it is."""
-    doubt = Word(doubt=f"`{raw[:40]}` means different things to different shells")
+    doubt = Word(doubt=f"`{shorten(raw, 40)}` means different things to different shells")
     ranges = _RANGE.sub(_counted, raw)
     if not _BRACES.fullmatch(ranges) or ".." in ranges:
         return doubt
@@ -278,9 +280,9 @@ _CUT = re.compile(
 def _parameter(node: Node, values: Values) -> Word:
     raw = spelled(node)
     if _CUT.fullmatch(raw):
-        return Word("*", vague="text", why=f"`{raw[:40]}` {_LATER}", split=True)
+        return Word("*", vague="text", why=f"`{shorten(raw, 40)}` {_LATER}", split=True)
     name = raw[2:-1] if raw.startswith("${") else raw[1:]
-    why = f"`${name[:40]}` {_LATER}"
+    why = f"`${shorten(name, 40)}` {_LATER}"
     if name in _NUMERIC and not raw.startswith("${"):
         return Word("0", counted=True)
     if not _NAME.fullmatch(name):
@@ -298,7 +300,7 @@ def _substitution(node: Node) -> Word:
     elsewhere."""
     raw = spelled(node)
     if not _PLAIN_SUBSTITUTION.fullmatch(raw):
-        return Word(doubt=f"`{raw[:40]}` {_LATER}")
+        return Word(doubt=f"`{shorten(raw, 40)}` {_LATER}")
     if node.type == "process_substitution":
         return Word("/dev/fd/*", vague="place", why="a command stands in for a file")
     if _NUMBERS.fullmatch(raw):

@@ -13,6 +13,7 @@ from remit_governance.policy.shell.nodes import harmless_value, harmless_variabl
 from remit_governance.policy.shell.programs import is_known, is_known_place, takes_any_file, takes_any_word
 from remit_governance.policy.shell.reading import UNKNOWN, Argv
 from remit_governance.policy.shell.words import Word
+from remit_governance.secrets.cutting import shorten
 
 _NOTHING = Program()
 MOST_LAYERS = 8
@@ -147,7 +148,7 @@ def _wrapped(program: str, wrapper: Wrapper, words: tuple[Word, ...], found: Lay
         return
     found.wrappers.append(tuple(word.text for word in words))
     if program == "xargs" and not _takes_more(inner):
-        found.doubts.append(f"`xargs` gives `{inner[0].text[:40]}` words that are known only when it runs")
+        found.doubts.append(f"`xargs` gives `{shorten(inner[0].text, 40)}` words that are known only when it runs")
     elif program == "xargs" and not takes_any_file(inner[0].text):
         inner = (*inner, Word(UNKNOWN))  # a word that `xargs` adds may be an option
     _peel(inner, found, layers - 1)
@@ -180,14 +181,14 @@ def _behind_options(program: str, wrapper: Wrapper, words: tuple[Word, ...], fou
             if not harmless_variable(assigned.group(1)) and not (
                 not words[at].vague and harmless_value(assigned.group(1), text.partition("=")[2])
             ):
-                found.doubts.append(f"`{assigned.group(1)[:40]}` can change what a program does")
+                found.doubts.append(f"`{shorten(assigned.group(1), 40)}` can change what a program does")
             at += 1
             continue
         if not text.startswith("-") or text == "-":
             break
         width = _option_width(text, wrapper)
         if width == 0:
-            found.doubts.append(f"Remit does not know `{text[:40]}` of `{program}`")
+            found.doubts.append(f"Remit does not know `{shorten(text, 40)}` of `{program}`")
             return None
         at += width
     return words[at + wrapper.operands :]
@@ -216,7 +217,7 @@ def _shell(program: str, words: tuple[Word, ...], found: Layers) -> None:
         if "-o" in letters and text.endswith("o") and at + 1 < len(words) and words[at + 1].text in _MODES:
             letters, at = letters - {"-o"}, at + 1
         if text.startswith("+") or not letters <= _NOT_A_SCRIPT or "-s" in letters:
-            found.doubts.append(f"Remit does not know `{text[:40]}` of `{program}`")
+            found.doubts.append(f"Remit does not know `{shorten(text, 40)}` of `{program}`")
         runs_text |= "-c" in letters
         at += 1
     if runs_text and at < len(words):

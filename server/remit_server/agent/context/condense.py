@@ -8,13 +8,14 @@ has them too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
 from remit_governance.intents import SELECT_INTENT, canonical_tool
-from remit_governance.secrets.redaction import truncate
+from remit_governance.secrets.cutting import truncate
+from remit_governance.secrets.redaction import Redacted
 from remit_governance.values import Effect
 from remit_server.agent.context.budget import count_chars
 from remit_server.agent.context.conversation import Condensed, Conversation
@@ -27,6 +28,8 @@ ASK_FOR_SUMMARY = """\
 The conversation above is about to be condensed. Without calling a tool, write down what whoever goes on has to know:
 what was decided and why, what is done, what was found out about the code, what is still open. Leave out what the files
 say."""
+
+Redact = Callable[[str], Redacted]
 
 _HEAD = "Earlier in this conversation (condensed: data, not a request):"
 _LEAST_CHARS = 200
@@ -44,15 +47,16 @@ class Room:
     newest: int = 0
 
 
-def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
+def condense(conversation: Conversation, summary: str, room: Room, redact: Redact) -> Condensed:
     """Returns what is sent from now on. It holds the pins, the declared intents (INT-07) and the current request byte
-    for byte."""
+    for byte. What is cut is redacted before, because whoever is sent a half of a secret could not recognise it."""
     messages = conversation.messages
     system = [message for message in messages[:1] if isinstance(message, SystemMessage)]
     cut = choose_cut(messages, len(system), room.recent)
     request = current_request(messages, cut)
     kept = (recall_intents(messages[:cut]), conversation.pins)
-    text = _spell(summary, facts_of(messages[:cut]), *kept, room.prefix)
+    said = _spell(summary, facts_of(messages[:cut], redact))
+    text = _fitted(said, *kept, room.prefix, redact)
     newest = messages[cut:]
     while newest and isinstance(first := newest[0], UserMessage):  # some templates refuse two user messages in a row
         request, newest = first if request is None else UserMessage(f"{request.text}\n\n{first.text}"), newest[1:]
@@ -60,7 +64,7 @@ def condense(conversation: Conversation, summary: str, room: Room) -> Condensed:
     prefix: tuple[Message, ...] = (*system, UserMessage(text + asked))
     if count_chars(newest) <= max(room.recent, room.newest):
         return Condensed(prefix, len(messages) - len(newest))
-    return Condensed((*prefix, *_shortened(newest, room.recent)), len(messages))
+    return Condensed((*prefix, *_shortened(newest, room.recent, redact)), len(messages))
 
 
 def choose_cut(messages: Sequence[Message], first: int, room: int) -> int:
@@ -80,9 +84,7 @@ def current_request(messages: Sequence[Message], cut: int) -> UserMessage | None
     return next((message for message in reversed(messages[:cut]) if isinstance(message, UserMessage)), None)
 
 
-def _spell(summary: str, facts: Facts, intents: str, pins: Sequence[str], room: int) -> str:
-    kept = f"\n{intents}" if intents else ""
-    kept += "".join(f"\nPinned by the person:\n{pin}" for pin in pins)
+def _spell(summary: str, facts: Facts) -> str:
     parts = [
         ("Summary", (summary.strip(),) if summary.strip() else ()),
         ("Requests, the oldest first", facts.requests),
@@ -90,31 +92,35 @@ def _spell(summary: str, facts: Facts, intents: str, pins: Sequence[str], room: 
         ("Last results of tests and commands", facts.results),
         ("Refused", facts.refused),
     ]
-    said = [f"{title}:\n" + "\n".join(f"- {line}" for line in lines) for title, lines in parts if lines]
-    body = truncate("\n".join(said), max(room - len(kept), _LEAST_CHARS), "middle")
+    return "\n".join(f"{title}:\n" + "\n".join(f"- {line}" for line in lines) for title, lines in parts if lines)
+
+
+def _fitted(said: str, intents: str, pins: Sequence[str], room: int, redact: Redact) -> str:
+    kept = f"\n{intents}" if intents else ""
+    kept += "".join(f"\nPinned by the person:\n{pin}" for pin in pins)
+    body = _short(said, max(room - len(kept), _LEAST_CHARS), redact)
     return f"{_HEAD}\n{body}{kept}"
 
 
-def _shortened(messages: Sequence[Message], room: int) -> list[Message]:
+def _shortened(messages: Sequence[Message], room: int, redact: Redact) -> list[Message]:
     """Returns the messages with long texts cut to an equal share of `room`, so that all of them fit."""
     most = max(room // max(len(messages), 1), _LEAST_CHARS)
-    return [_cut(message, most) for message in messages]
+    return [_cut(message, most, redact) for message in messages]
 
 
-def _cut(message: Message, most: int) -> Message:
+def _cut(message: Message, most: int, redact: Redact) -> Message:
     match message:
         case ToolMessage(text=text):
-            return replace(message, text=truncate(text, most, "middle"))
+            return replace(message, text=_short(text, most, redact))
         case AssistantMessage(text=text, calls=calls):
-            return AssistantMessage(truncate(text, most, "middle"), tuple(_cut_call(call, most) for call in calls))
+            return AssistantMessage(_short(text, most, redact), tuple(_cut_call(call, most, redact) for call in calls))
         case _:
             return message
 
 
-def _cut_call(call: ProposedCall, most: int) -> ProposedCall:
+def _cut_call(call: ProposedCall, most: int, redact: Redact) -> ProposedCall:
     arguments: dict[str, JsonValue] = {
-        name: truncate(value, most, "middle") if isinstance(value, str) else value
-        for name, value in call.arguments.items()
+        name: _short(value, most, redact) if isinstance(value, str) else value for name, value in call.arguments.items()
     }
     return replace(call, arguments=arguments)
 
@@ -136,16 +142,18 @@ class Facts:
     refused: tuple[str, ...]
 
 
-def facts_of(messages: Sequence[Message]) -> Facts:
+def facts_of(messages: Sequence[Message], redact: Redact) -> Facts:
     """Returns the facts that can be taken from the messages themselves."""
-    requests = [_short(message.text, _REQUEST_CHARS) for message in messages if isinstance(message, UserMessage)]
+    requests = [
+        _short(message.text, _REQUEST_CHARS, redact) for message in messages if isinstance(message, UserMessage)
+    ]
     changed: dict[str, str] = {}
     results: dict[str, str] = {}
     refused: dict[str, str] = {}
     for call, answer in _answered(messages):
-        name, line = canonical_tool(call.name), _short(answer.split("\n", 1)[0], _LINE_CHARS)
+        name, line = canonical_tool(call.name), _short(answer.split("\n", 1)[0], _LINE_CHARS, redact)
         tool = TOOLS.get(name)
-        spelled = _short(f"{name} {json.dumps(dict(call.arguments), ensure_ascii=False)}", _LINE_CHARS)
+        spelled = _short(f"{name} {json.dumps(dict(call.arguments), ensure_ascii=False)}", _LINE_CHARS, redact)
         if answer.startswith(_REFUSED):
             _newest(refused, spelled, line)
         elif tool is not None and tool.past:
@@ -182,8 +190,8 @@ def _newest(found: dict[str, str], key: str, value: str) -> None:
     found[key] = value
 
 
-def _short(text: str, most: int) -> str:
-    return truncate(text, most, "middle")
+def _short(text: str, most: int, redact: Redact) -> str:
+    return text if len(text) <= most else truncate(redact(text), most, "middle")
 
 
 MOST_KEPT = 12

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
 from remit_server.agent.context.budget import GUESSED_TOKENS_PER_CHAR, Budget, Count, count_chars, tools_chars
-from remit_server.agent.context.condense import ASK_FOR_SUMMARY, MOST_SUMMARY_TOKENS, Room, condense
+from remit_server.agent.context.condense import ASK_FOR_SUMMARY, MOST_SUMMARY_TOKENS, Redact, Room, condense
 from remit_server.agent.context.conversation import Conversation
 from remit_server.agent.context.generation import Generation
 from remit_server.contract import ContextCondensed
@@ -49,6 +49,7 @@ class Window:
     generation: Generation
     conversation: Conversation
     turn: Turn
+    redact: Redact
     profile: Profile = LARGE
     tightened: int = 0
 
@@ -122,7 +123,7 @@ class Window:
     async def _condense(self, budget: Budget, intents: Intents, *, ask: bool) -> None:
         before = self._tokens(intents)
         summary = await self._summary(budget, intents) if ask and before < budget.standing + budget.room else ""
-        self.conversation.condense(condense(self.conversation, summary, self._room(budget, intents)))
+        self.conversation.condense(condense(self.conversation, summary, self._room(budget, intents), self.redact))
         self.turn.emit(
             ContextCondensed(
                 **self.turn.stamp(),
@@ -141,7 +142,7 @@ class Window:
     def _would_shorten(self, budget: Budget, intents: Intents) -> bool:
         """Returns whether condensing is worth it, because the model has to read everything after the change anew."""
         now = self.conversation
-        shorter = Conversation(now.messages, condense(now, "", self._room(budget, intents)))
+        shorter = Conversation(now.messages, condense(now, "", self._room(budget, intents), self.redact))
         return count_chars(shorter.sent[1:]) < WORTH_IT * count_chars(now.sent[1:])
 
     async def _summary(self, budget: Budget, intents: Intents) -> str:
@@ -162,4 +163,4 @@ class Window:
                         self.turn.add_usage(usage_of(event), event.context_tokens, budget.window)
         except (ModelFailed, ModelUnavailable) as error:
             self.turn.warn(f"the model did not sum up the conversation: {error.why}")
-        return said
+        return self.redact(said)

@@ -15,8 +15,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from remit_governance.secrets.cutting import truncate
 from remit_governance.secrets.key_lines import without_key_lines
-from remit_governance.secrets.redaction import truncate
+from remit_governance.secrets.redaction import Redacted
 from remit_governance.secrets.secret_shapes import find_key, key_body_begins, may_hold_key, skip_key_body
 from remit_server.counted import counted
 from remit_server.sandbox.ports import Progress, StreamName
@@ -111,7 +112,7 @@ class LiveOutput:
     """Takes what a command prints and gives its lines, cleaned by `redact`, to `show`, at most four times a second."""
 
     show: Callable[[str], None]
-    redact: Callable[[str], str]
+    redact: Callable[[str], Redacted]
     _printed: dict[StreamName, PrintedLines] = field(default_factory=dict[StreamName, PrintedLines])
     _over: bool = False
     _kept: bytearray = field(default_factory=bytearray)
@@ -153,8 +154,8 @@ class LiveOutput:
 
     def _show_lines(self) -> None:
         self._timer = None
-        text = self.redact(self._kept[:-1].decode(errors="replace"))
-        text = truncate(text, max(self._whole, MAX_SHOWN), "tail")
+        redacted = self.redact(self._kept[:-1].decode(errors="replace"))
+        text: str = truncate(redacted, max(self._whole, MAX_SHOWN), "tail")
         if self._left_out:
             text = f"{describe_omission(self._left_out)}\n{text}"
         self._whole = max(0, self._whole - len(self._kept))
@@ -169,7 +170,7 @@ def describe_omission(lines: int) -> str:
 
 
 @contextmanager
-def show_live(show: Callable[[str], None], redact: Callable[[str], str]) -> Generator[Progress]:
+def show_live(show: Callable[[str], None], redact: Callable[[str], Redacted]) -> Generator[Progress]:
     """Yields the function that takes a command's output while it runs. Shows the rest when the command has ended or was
     stopped."""
     live = LiveOutput(show, redact)

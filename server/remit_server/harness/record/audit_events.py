@@ -20,7 +20,8 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.capabilities import Ended
 from remit_governance.errors import AuditError
 from remit_governance.intents import Declaration
-from remit_governance.secrets.redaction import Redactor, truncate, truncate_strings
+from remit_governance.secrets.cutting import truncate, truncate_strings
+from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Reason, Verdict
 from remit_governance.workflow.position import Position
 from remit_server.contract import ErrorCode, ErrorPayload, ReasonPayload

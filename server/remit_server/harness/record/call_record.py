@@ -19,7 +19,8 @@ from remit_governance.audit.store import AuditLog
 from remit_governance.canonical import digest
 from remit_governance.capabilities import Ended
 from remit_governance.policy.decision.recorded import record_judgement
-from remit_governance.secrets.redaction import Redactor, truncate
+from remit_governance.secrets.cutting import truncate
+from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Verdict
 from remit_governance.visible import visible
 from remit_server.contract import (

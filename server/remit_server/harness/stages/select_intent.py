@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 
 from remit_governance.intents import SELECT_INTENT, Declaration, select
 from remit_governance.policy.rules import Policy
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Intent, Verdict
 from remit_governance.work_items import WorkItems, describe_work_item
 from remit_server.contract import ErrorCode, IntentSelected
@@ -60,7 +61,7 @@ def parse_intent(arguments: Mapping[str, JsonValue], known: WorkItems | None) ->
         raise invalid(SELECT_INTENT, f"`{parsed.intent}` is not an intent", f"use one of: {', '.join(Intent)}")
     if parsed.work_item is not None and parsed.work_item not in (known or {}):
         fix = f"name one of: {', '.join(known)}" if known else "leave `work_item` out: this workspace has none"
-        raise invalid(SELECT_INTENT, f"`{parsed.work_item[:100]}` is not a work item of this workspace", fix)
+        raise invalid(SELECT_INTENT, f"`{shorten(parsed.work_item, 100)}` is not a work item of this workspace", fix)
     return Declaration(Intent(parsed.intent), parsed.justification, parsed.work_item)
 
 

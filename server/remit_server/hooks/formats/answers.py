@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from remit_governance.secrets.cutting import shorten
 from remit_governance.visible import visible
 from remit_server.errors import RemitError
 from remit_server.hooks.formats.agents import Agent, EventRow
@@ -90,4 +91,4 @@ def _json(value: dict[str, Any]) -> Reply:
 
 def _clean(text: str) -> str:
     """Returns the text with hidden characters spelled out, and no longer than a person reads."""
-    return visible(text, "show")[:MOST_REASON]
+    return shorten(visible(text, "show"), MOST_REASON)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NoReturn, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.contract.refused import describe_problems
 from remit_server.errors import SetupError
 from remit_server.hooks.formats.agents import Agent, EventRow
@@ -127,7 +128,7 @@ def parse_event(agent: Agent, data: bytes, named: str | None = None) -> HookEven
     form = _read_form(data)
     event = form.event or named
     if event is None or (row := agent.events.get(event)) is None:
-        raise _no_event(agent, f"Remit does not know the event `{(event or '')[:60]}` of {agent.title}")
+        raise _no_event(agent, f"Remit does not know the event `{shorten((event or ''), 60)}` of {agent.title}")
     where = Where(form.session or "unnamed", form.turn or "", form.cwd or "", tuple(form.roots or ()))
     match row.kind:
         case "other":

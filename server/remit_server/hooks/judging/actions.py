@@ -19,6 +19,7 @@ from remit_governance.hosts import parse_endpoint
 from remit_governance.intents import IntentState
 from remit_governance.policy.matching.command_match import command_words
 from remit_governance.policy.matching.scripts import parts_of
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action, Effect
 from remit_governance.visible import visible
 from remit_server.contract.refused import bounded_name
@@ -252,7 +253,7 @@ def _texts(arguments: Mapping[str, JsonValue], names: Iterable[str]) -> Iterator
 
 
 def _unusable(tool: str, why: str) -> ToolError:
-    return ToolError(f"the call of `{tool[:60]}` cannot be judged", why, "call it as the agent describes it")
+    return ToolError(f"the call of `{shorten(tool, 60)}` cannot be judged", why, "call it as the agent describes it")
 
 
 _BY_KIND: Mapping[ToolKind, Callable[[str, ToolRow, Mapping[str, JsonValue], Place], Iterator[Action]]] = {

@@ -12,6 +12,7 @@ from typing import Literal
 from remit_governance.intents import IntentState, Matrix, gate
 from remit_governance.policy.decision.evaluate import UNCLEAR_COMMAND
 from remit_governance.rulebook import Rulebook
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action, Decision, Effect
 from remit_server.errors import ToolError
 from remit_server.harness.commands.hidden_paths import DeniedReads, find_hidden_paths
@@ -121,7 +122,7 @@ def _gated(tool: str, actions: tuple[Action, ...], intent: IntentState, governed
         return None
     openers = " or ".join(refused.openers) or "an intent"
     active = f"intent {intent.active} is declared" if intent.active else "no intent is declared"
-    why = f"`{tool[:60]}` {'reads' if effect is Effect.READ else 'acts'}, and {active}"
+    why = f"`{shorten(tool, 60)}` {'reads' if effect is Effect.READ else 'acts'}, and {active}"
     return Ruling("deny", GATE, why, governed.declare(openers))
 
 

@@ -11,7 +11,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,9 @@ from remit_governance.policy.matching.scripts import in_scratch, parts_of
 from remit_governance.policy.shell.options import forms_of
 from remit_governance.policy.shell.parse import read_script
 from remit_governance.policy.shell.programs import git_words
+from remit_governance.policy.shell.texts import words_without_texts
 from remit_governance.policy.shell.wrappers import SHELLS
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action
 from remit_server.hooks.judging.git_content import git_call
 from remit_server.hooks.judging.git_settings import GitSettings, shows_addresses
@@ -75,11 +77,12 @@ class Exposure:
     def operands(self, action: Action) -> Iterator[str]:
         """Yields the words of a command line that may be files of the workspace, except of programs that show only
         names."""
-        commands = _commands(action)
+        commands, replaced = _commands(action), read_script(action.script or "").replaced
         for place in self._places(commands, action.cwd or "."):
             for command in commands:
                 if not _shows_names(command):
-                    plain = (word for word in command[1:MOST_WORDS] if not word.startswith(("-", "/", "~")))
+                    words = words_without_texts(command[:MOST_WORDS], replaced)
+                    plain = (word for word in words if not word.startswith(("-", "/", "~")))
                     yield from (posixpath.normpath(posixpath.join(place, word)) for word in plain)
 
     def is_folder(self, path: str) -> bool:
@@ -93,13 +96,13 @@ class Exposure:
         assert action.script is not None
         for path in read_script(action.script).writes:
             if in_scratch(path):
-                yield f"it writes `{path[:60]}`, outside the workspace"
+                yield f"it writes `{shorten(path, 60)}`, outside the workspace"
         for part in parts_of(action).actions:
             if part.syscall == "fs.read" and part.path is not None:
                 yield from self._by_other_name(posixpath.normpath(part.path))
         variable = shown_variable(action.script)
         if variable is not None:
-            yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
+            yield f"it shows `${shorten(variable, 40)}` of the environment, which may be a secret"
         commands = _commands(action)
         places = self._places(commands, action.cwd or ".")
         for command in commands:
@@ -108,7 +111,7 @@ class Exposure:
             yield from what_it_tells(command)
             yield from _of_inner_script(command)
             for place in places:
-                yield from self._of_command(command, place)
+                yield from self._of_command(command, place, read_script(action.script).replaced)
 
     def _places(self, commands: Sequence[tuple[str, ...]], cwd: str) -> tuple[str, ...]:
         """Returns the folders in which a command of the line may run, relative to the workspace."""
@@ -128,8 +131,9 @@ class Exposure:
         place = next((word for word in words if not word.startswith("-")), "~")
         return place.startswith("~") or "-" in words or outside(normalise(posixpath.join(cwd, place)))
 
-    def _of_command(self, command: tuple[str, ...], cwd: str) -> Iterator[str]:
+    def _of_command(self, command: tuple[str, ...], cwd: str, replaced: Collection[str]) -> Iterator[str]:
         program, *words = command
+        files = words_without_texts(command, replaced)
         if program in _RUN_FOR_EACH or any("files0-from" in word for word in words):
             yield "it opens the files that its input names, which may be outside the workspace"
         if not _EXECS.isdisjoint(words):
@@ -138,7 +142,7 @@ class Exposure:
         only = _limit_of(searches)
         if _shows_names(command) or any(search.names_only for search in searches):
             return
-        for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(words)):
+        for path in (self._relative(posixpath.join(cwd, value)) for value in _attached(files)):
             if self._is_file(path, "."):
                 yield from self._below(path)
                 yield from self._of_settings(path)
@@ -148,7 +152,7 @@ class Exposure:
         for search in searches:
             if search.follows or not search.names_all:
                 yield from self._below("." if search.follows else cwd, only, hidden=not _leaves_out([search], cwd))
-        for word in (word for word in words if not word.startswith("-")):
+        for word in (word for word in files if not word.startswith("-")):
             path = posixpath.normpath(posixpath.join(cwd, word))
             yield from self._by_other_name(path)
             glob = glob_of(word)
@@ -255,22 +259,22 @@ class Exposure:
         yield from self._of_settings(there)
         if not real.is_relative_to(self.root):
             if not path.startswith("/dev/"):
-                yield f"`{path[:60]}` leads out of the workspace"
+                yield f"`{shorten(path, 60)}` leads out of the workspace"
         elif real != place or status.st_nlink > 1:
             unread = self.unread() if stat.S_ISREG(status.st_mode) else ()
             if unread is None or there in unread:
-                yield f"`{path[:60]}` is another name of a file that policy keeps unread"
+                yield f"`{shorten(path, 60)}` is another name of a file that policy keeps unread"
 
     def _of_settings(self, path: str) -> Iterator[str]:
         if self.settings.in_file(self.root / path):
-            yield f"there is a secret in `{path[:60]}`"
+            yield f"there is a secret in `{shorten(path, 60)}`"
 
     def _below(self, folder: str, counts: Counts = any_path, *, hidden: bool = True) -> Iterator[str]:
         """Yields a doubt if a file that is to stay unread lies in a folder, or is what the word names, and counts; and
         if git's settings, which are `hidden`, lie there with a secret."""
         found = self.settings.below(self.root / folder) if hidden else None
         if found is not None and counts(found, False):
-            yield f"there is a secret in `{posixpath.normpath(posixpath.join(folder, found))[:60]}`"
+            yield f"there is a secret in `{shorten(posixpath.normpath(posixpath.join(folder, found)), 60)}`"
         unread = self.unread()
         if unread is None:
             yield "Remit cannot tell whether it reads what policy keeps unread"
@@ -279,7 +283,7 @@ class Exposure:
         at = ((path, name) for path in unread for name in names if _is_at(path, name))
         found = next((path for path, name in at if counts(_within(path, name), self.is_folder(path))), None)
         if found is not None:
-            yield f"it may read `{found[:80]}`, which policy keeps unread: name the files to read"
+            yield f"it may read `{shorten(found, 80)}`, which policy keeps unread: name the files to read"
 
 
 def _commands(action: Action) -> list[tuple[str, ...]]:
@@ -322,7 +326,7 @@ def _of_inner_script(command: tuple[str, ...]) -> Iterator[str]:
     if command[0] in SHELLS:
         for word in command[1:]:
             if (variable := shown_variable(word)) is not None:
-                yield f"it shows `${variable[:40]}` of the environment, which may be a secret"
+                yield f"it shows `${shorten(variable, 40)}` of the environment, which may be a secret"
 
 
 def _is_at(path: str, folder: str) -> bool:

@@ -9,6 +9,8 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from remit_governance.secrets.cutting import shorten
+
 _KEY = re.compile(r"\s*([\w.-]+)\s*:")
 _SCALAR = re.compile(r"[^,\[\]{}]+")
 _WORDS: dict[str, JsonValue] = {"None": None, "null": None, "true": True, "false": False, "True": True, "False": False}
@@ -96,4 +98,4 @@ class _Parser:
         try:
             return cast("JsonValue", json.loads(spelled))
         except ValueError:
-            raise ValueError(f"`{spelled[:40]}` is not a value") from None
+            raise ValueError(f"`{shorten(spelled, 40)}` is not a value") from None

@@ -11,6 +11,7 @@ from typing import assert_never, cast
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from remit_governance.secrets.cutting import shorten
 from remit_governance.secrets.redaction import map_strings
 from remit_server.models.dialects.quoted_keys import parse_quoted
 from remit_server.models.dialects.table import (
@@ -248,7 +249,7 @@ def _read_python(body: str) -> tuple[ReadCall, ...]:
     try:
         tree = ast.parse(body.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UnreadableCall(f"it is not a Python expression: {error}"[:200]) from error
+        raise UnreadableCall(shorten(f"it is not a Python expression: {error}", 200)) from error
     if not isinstance(tree, ast.List):
         raise UnreadableCall("it is not a list of calls")
     return tuple(map(_read_python_call, tree.elts))

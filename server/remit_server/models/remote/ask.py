@@ -11,6 +11,7 @@ from typing import Literal, Protocol, Self, cast, runtime_checkable
 
 from pydantic import JsonValue
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.errors import ModelFailed, ModelUnavailable, PromptTooLong
 from remit_server.models.ports import CallProposed, Effort, Gap, Message, PromptRead, TextDelta, ThinkingDelta, ToolSpec
 from remit_server.models.remote.engines import PROVIDERS, Filling, RemoteReference
@@ -213,7 +214,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def told_cause(error: BaseException) -> str:
     """Returns why a connection failed, in the system's words."""
     cause = error.__cause__ or error
-    return str(cause)[:200] or type(cause).__name__
+    return shorten(str(cause), 200) or type(cause).__name__
 
 
 class CutOff(ModelFailed):
@@ -239,7 +240,7 @@ class Service:
 
     def words(self, text: str) -> str:
         """Returns up to 300 characters of a server's words, without the key, as some repeat a key that they refuse."""
-        return (text.replace(self.key, "[redacted key]") if self.key else text)[:300]
+        return shorten((text.replace(self.key, "[redacted key]") if self.key else text), 300)
 
     def refusal(
         self,

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.errors import ModelFailed
 from remit_server.models.remote.engines import RemoteReference
 from remit_server.models.remote.patience import Patience
@@ -74,7 +75,7 @@ def _counted(stream: Any, encoding: str, end: re.Pattern[bytes], host: str, libr
     class Counted(library.AsyncByteStream):  # type: ignore[misc]
         async def __aiter__(self) -> AsyncIterator[bytes]:
             if encoding.strip().lower() not in {"", "identity"}:
-                raise _refused(host, f"it is compressed (`{encoding[:40]}`), which Remit did not ask for")
+                raise _refused(host, f"it is compressed (`{shorten(encoding, 40)}`), which Remit did not ask for")
             total = event = lines = 0
             before = b""
             async for data in stream:

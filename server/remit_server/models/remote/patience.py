@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.errors import ModelFailed, ModelUnavailable
 from remit_server.models.ports import PromptRead
 from remit_server.models.remote.ask import Busy, Piece
@@ -78,7 +79,7 @@ def read_as_foreign(name: str) -> Generator[None]:
             raise refused from error
         raise
     except _UNREADABLE as error:
-        why = f"what it sent cannot be read: {str(error)[:200]}"
+        why = f"what it sent cannot be read: {shorten(str(error), 200)}"
         fix = "check its address and protocol"
         raise ModelFailed(f"`{name}` answered in another protocol", why, fix) from error
 

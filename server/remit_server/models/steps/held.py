@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from remit_governance.intents import SELECT_INTENT
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Intent
 from remit_server.errors import ModelFailed
 from remit_server.models.ports import (
@@ -301,6 +302,6 @@ def _call(value: JsonValue) -> ProposedCall:
 
 
 def _no_step(text: str) -> ModelFailed:
-    why = f"it is not a step: {text[:80]!r}"
+    why = f"it is not a step: {shorten(text, 80)!r}"
     fix = "use an engine that answers by a JSON schema, or choose its row with REMIT_ENGINE"
     return ModelFailed("the model's answer cannot be used", why, fix)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.runtime.config.form import SECTIONS, project_may, variable_of
 from remit_server.runtime.config.layers import Key, Resolved, strictness
 
@@ -29,7 +30,7 @@ def read_editor(given: object, before: Resolved, *, trusted: bool | None) -> tup
     for key, value in _flat(cast("Mapping[str, Any]", given)):
         read = _read(key, value, before, trusted=trusted)
         if isinstance(read, str):
-            complaints.append(f"the editor's setting `remit.{'.'.join(key)[:80]}` does not count: {read}")
+            complaints.append(f"the editor's setting `remit.{shorten('.'.join(key), 80)}` does not count: {read}")
         else:
             values[cast("Key", key)] = read[0]
     return values, tuple(complaints)

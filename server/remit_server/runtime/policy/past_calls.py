@@ -21,6 +21,7 @@ from remit_governance.policy.language.compile import Source
 from remit_governance.policy.review.listing import ListedRule, list_rules
 from remit_governance.policy.review.replay import LAST, Change, PastCalls, Replay, past_calls, replay
 from remit_governance.policy.rules import Policy
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Action, Decision, Reason
 from remit_governance.visible import visible
 from remit_governance.workflow.test_files import Category
@@ -74,7 +75,7 @@ def about(action: Action) -> str:
     """Returns an action's path or command on one line."""
     command = action.script or " ".join(action.command or ())
     text = visible(command or action.path or action.host or "", "show")
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    return shorten(text, MAX_SHOWN)
 
 
 def _place(reason: Reason) -> str:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 from remit_governance.authority import Wanted, roots_of
 from remit_governance.hosts import parse_endpoint
 from remit_governance.policy.matching.paths import glob_fault
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Effect, Intent
 from remit_server.tools.spec import Arguments, DelegatePlan, Plan, Target, Tool, ToolContext
 
@@ -26,13 +27,13 @@ _LOOKING = frozenset({Intent.ANALYZE, Intent.DEBUG, Intent.READ_FILE})
 
 def _glob(glob: str) -> str:
     if (fault := glob_fault(glob)) is not None:
-        raise ValueError(f"`{glob[:100]}` matches no path: {fault}")
+        raise ValueError(f"`{shorten(glob, 100)}` matches no path: {fault}")
     return glob
 
 
 def _intent(name: str) -> str:
     if name not in Intent.__members__:
-        raise ValueError(f"`{name[:100]}` is not an intent: use {', '.join(Intent)}")
+        raise ValueError(f"`{shorten(name, 100)}` is not an intent: use {', '.join(Intent)}")
     return name
 
 

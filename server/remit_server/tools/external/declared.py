@@ -15,6 +15,7 @@ from remit_governance.hosts import parse_endpoint
 from remit_governance.intents import ALIASES, SELECT_INTENT
 from remit_governance.policy.language.load import is_given, read_source
 from remit_governance.policy.language.parse_form import parse_form
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Effect
 from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode, Wire
@@ -154,7 +155,7 @@ def schema_of(parameters: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     required: list[JsonValue] = []
     for name, part in parameters.items():
         if not isinstance(part, dict):
-            raise ValueError(f"the parameter `{name[:100]}` is not described by an object")
+            raise ValueError(f"the parameter `{shorten(name, 100)}` is not described by an object")
         if part.get("required") is True:
             required.append(name)
         said = {key: value for key, value in part.items() if key != "required" or isinstance(value, list)}
@@ -186,17 +187,18 @@ def _checked(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     try:
         cast(Any, Draft202012Validator).check_schema(dict(schema))
     except SchemaError as error:
-        raise ValueError(f"it is not a valid JSON Schema at `{error.json_path}`: {error.message}"[:300]) from error
+        why = f"it is not a valid JSON Schema at `{error.json_path}`: {error.message}"
+        raise ValueError(shorten(why, 300)) from error
     return schema
 
 
 def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, JsonValue]:
     """Returns the part of a schema that is kept. Raises ValueError if it cannot be used."""
     if depth > _DEEPEST:
-        raise ValueError(f"the parameter `{name[:100]}` nests deeper than {_DEEPEST}")
+        raise ValueError(f"the parameter `{shorten(name, 100)}` nests deeper than {_DEEPEST}")
     kind = schema.get("type", "string")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise ValueError(f"the parameter `{name[:100]}` has a type that is none of {', '.join(sorted(_TYPES))}")
+        raise ValueError(f"the parameter `{shorten(name, 100)}` has a type that is none of {', '.join(sorted(_TYPES))}")
     kept: dict[str, JsonValue] = {key: value for key, value in schema.items() if key in _KEPT} | {"type": kind}
     if isinstance(said := kept.get("description"), str):
         kept["description"] = one_line(said)
@@ -206,7 +208,7 @@ def _part(schema: Mapping[str, JsonValue], depth: int, name: str) -> dict[str, J
     if kind == "object":
         parts = kept.get("properties", {})
         if not isinstance(parts, dict):
-            raise ValueError(f"the properties of `{name[:100]}` are not an object")
+            raise ValueError(f"the properties of `{shorten(name, 100)}` are not an object")
         kept["properties"] = {
             key: _part(cast("dict[str, Any]", part) if isinstance(part, dict) else {}, depth + 1, key)
             for key, part in parts.items()

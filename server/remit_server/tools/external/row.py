@@ -17,6 +17,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from remit_governance.hosts import Endpoint, parse_endpoint
 from remit_governance.permissions.permissions import ANY_ARGUMENTS
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -49,7 +50,7 @@ class Given(RootModel[dict[str, JsonValue]]):
         problem = next(validator.iter_errors(self.root), None)
         if problem is not None:
             where = "" if problem.json_path == "$" else f"`{problem.json_path.removeprefix('$.')}`: "
-            raise PydanticCustomError("of_schema", "{said}", {"said": f"{where}{problem.message}"[:300]})
+            raise PydanticCustomError("of_schema", "{said}", {"said": shorten(f"{where}{problem.message}", 300)})
         return self
 
     @classmethod
@@ -174,7 +175,7 @@ def _failure(declared: Declared, found: JsonValue, output: CommandOutput, ctx: T
     fix = "correct its arguments, or go on without it"
     if not declared.hosts and lacked_network(f"{why} {said}"):
         fix = f"it can reach no host: the person can name those it needs as `hosts` of `{declared.name}` in tools.yaml"
-    return ToolError(f"`{declared.name}` failed", why[:2_000], fix, code=ErrorCode.COMMAND_FAILED)
+    return ToolError(f"`{declared.name}` failed", shorten(why, 2_000), fix, code=ErrorCode.COMMAND_FAILED)
 
 
 def read_json(data: bytes) -> JsonValue:

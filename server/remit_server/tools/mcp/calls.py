@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from remit_governance.hosts import Endpoint, parse_endpoint
+from remit_governance.secrets.cutting import shorten
 from remit_server.json_bounds import has_too_many_values
 from remit_server.sandbox.ports import CommandOutput, CommandSpec
 from remit_server.sandbox.visible.environment import command_environment
@@ -105,6 +106,7 @@ def _block(block: JsonValue) -> str:
     if kind == "resource" and isinstance(resource, dict) and isinstance(text := resource.get("text"), str):
         return text
     if kind == "resource_link":
-        return f"[a link, not followed: {str(block.get('uri'))[:500]}]"
+        return f"[a link, not followed: {shorten(str(block.get('uri')), 500)}]"
     size = len(str(block.get("data") or (resource.get("blob") if isinstance(resource, dict) else "") or ""))
-    return f"[{str(kind)[:40]}, {str(block.get('mimeType', 'of no kind'))[:80]}, {size} characters: not shown]"
+    media = shorten(str(block.get("mimeType", "of no kind")), 80)
+    return f"[{shorten(str(kind), 40)}, {media}, {size} characters: not shown]"

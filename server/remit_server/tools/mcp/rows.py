@@ -14,6 +14,7 @@ from typing import cast
 
 from pydantic import BaseModel, JsonValue
 
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Effect
 from remit_governance.visible import without_hidden
 from remit_server.contract import ErrorCode
@@ -116,7 +117,7 @@ def rows_of(server: McpServer) -> Iterator[AnyTool | str]:
         try:
             yield _row(server, tool, name)
         except ValueError as error:
-            yield f"`{name[:100]}` of `{server.alias}` is left out: {error}"
+            yield f"`{shorten(name, 100)}` of `{server.alias}` is left out: {error}"
 
 
 def name_of(alias: str, tool: str) -> str:
@@ -175,7 +176,7 @@ def _failure(
     why = str(found.get("failed") or "it says that it failed") + (f"; it said: {said}" if said and not text else "")
     return ToolError(
         f"`{called}` of `{server.alias}` failed",
-        why[:2_000],
+        shorten(why, 2_000),
         "correct its arguments, or go on without it",
         code=ErrorCode.COMMAND_FAILED,
     )

@@ -13,6 +13,7 @@ from typing import cast
 from pydantic import BaseModel, JsonValue
 
 from remit_governance.hosts import parse_endpoint
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -49,7 +50,7 @@ def name_of(plugin: str, tool: str) -> str:
     """Returns the name by which a tool is called in Remit. Raises ValueError if the name is too long."""
     name = f"{plugin}_{tool}".translate(str.maketrans(".-", "__"))
     if len(name) > MAX_NAME:
-        raise ValueError(f"its full name `{name[:100]}` has more than {MAX_NAME} characters")
+        raise ValueError(f"its full name `{shorten(name, 100)}` has more than {MAX_NAME} characters")
     return name
 
 
@@ -154,7 +155,7 @@ class _Answer:
         if isinstance(came, Broken):
             why = f"it broke the protocol: it sent {came.why}; the person has to enable it again"
         elif isinstance(came, PluginFailure):
-            why = self.ctx.redact(came.message)[:2_000]
+            why = shorten(self.ctx.redact(came.message), 2_000)
         elif (stopped := failure_of(output, self._too_long())) is not None:
             return stopped
         elif came is None or output.exit_code:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.tools.spec import ToolContext
 from remit_server.workspace.paths.workspace_path import UNUSABLE, WorkspacePath
 from remit_server.workspace.trees.ignore import MAX_IGNORE_BYTES, MAX_IGNORE_LINES
@@ -121,7 +122,7 @@ def that_may_be_told(closed: Iterable[str], permits: Callable[[str], bool]) -> f
 def _count_words(paths: Sequence[str], what: str, more: str) -> str:
     if not paths:
         return ""
-    names = [policy_name(path)[:_MAX_NAME_CHARS] for path in paths[:_MOST_NAMED]]
+    names = [shorten(policy_name(path), _MAX_NAME_CHARS) for path in paths[:_MOST_NAMED]]
     dots = ", …" if len(paths) > _MOST_NAMED else ""
     plural = "s" if len(paths) > 1 else ""
     return f"{len(paths)} {what}{plural}{more and ' '}{more} ({', '.join(names)}{dots})"

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, JsonValue
 
 from remit_governance.hosts import THIS_MACHINE, Endpoint, parse_endpoint
+from remit_governance.secrets.cutting import shorten
 from remit_governance.values import Effect
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -100,7 +101,7 @@ def endpoint_of(url: str) -> Endpoint:
         return endpoint
     except ValueError as error:
         raise ToolError(
-            f"cannot fetch {url[:200]!r}",
+            f"cannot fetch {shorten(url, 200)!r}",
             str(error),
             "give a whole address, such as `https://docs.python.org/3/library/json.html`",
             code=ErrorCode.INVALID_ARGUMENTS,
@@ -153,18 +154,18 @@ def _read(output: CommandOutput) -> Mapping[str, JsonValue]:
     if isinstance(found, dict) and (found.keys() & {"failed", "moved"} or found.keys() >= _WHOLE):
         return found
     said = output.stderr.decode(errors="replace").strip().splitlines()
-    return {"failed": f"it could not be read{f': {said[-1][:300]}' if said else ''}"}
+    return {"failed": f"it could not be read{f': {shorten(said[-1], 300)}' if said else ''}"}
 
 
 def _failure(url: str, found: Mapping[str, JsonValue]) -> ToolError | None:
     if "moved" in found:
         fix = "fetch that address instead, if you want it"
         return _failed(url, f"it leads to another host: {found['moved']}", fix)
-    return _failed(url, str(found["failed"])[:500]) if "failed" in found else None
+    return _failed(url, shorten(str(found["failed"]), 500)) if "failed" in found else None
 
 
 def _failed(url: str, why: str, fix: str = "go on without it, or try another address") -> ToolError:
-    return ToolError(f"cannot fetch {url[:200]!r}", why, fix, code=ErrorCode.COMMAND_FAILED)
+    return ToolError(f"cannot fetch {shorten(url, 200)!r}", why, fix, code=ErrorCode.COMMAND_FAILED)
 
 
 WEB_FETCH = Tool(

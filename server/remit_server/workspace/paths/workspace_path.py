@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from remit_governance.policy.matching.paths import fold
+from remit_governance.secrets.cutting import shorten
 from remit_server.contract import ErrorCode
 from remit_server.errors import OutsideWorkspace, SetupError, ToolError
 from remit_server.machine.descriptors import closing_fd
@@ -225,7 +226,7 @@ def _parse(text: str, roots: tuple[PurePosixPath, ...]) -> tuple[str, ...]:
     except UnicodeEncodeError as error:
         raise _malformed_error(text, "it holds characters that no file name can have") from error
     if size > MAX_PATH_BYTES:
-        raise _malformed_error(text[:80] + "…", f"it is longer than {MAX_PATH_BYTES} bytes")
+        raise _malformed_error(shorten(text, 81), f"it is longer than {MAX_PATH_BYTES} bytes")
     if text.startswith("/"):
         parts = parts_below(roots, text)
         if parts is None:
@@ -241,7 +242,7 @@ def _check_name(text: str, name: str) -> None:
     if UNUSABLE.search(name):
         raise _malformed_error(text, "it holds control characters")
     if len(os.fsencode(name)) > MAX_NAME_BYTES:
-        raise _malformed_error(text[:80] + "…", f"one of its names is longer than {MAX_NAME_BYTES} bytes")
+        raise _malformed_error(shorten(text, 81), f"one of its names is longer than {MAX_NAME_BYTES} bytes")
     if name not in {".", ".."} and name[-1] in " .":
         # Some file systems drop these characters, so that two spellings would name one file.
         raise _malformed_error(text, f"`{name}` ends with a dot or a space")

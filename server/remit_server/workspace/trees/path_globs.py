@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from string import ascii_letters, digits
 
 from remit_governance.policy.matching.paths import MAX_GLOB_CHARS, PathMatcher, glob_expression, match_any
+from remit_governance.secrets.cutting import shorten
 from remit_server.errors import ToolError
 
 _MAX_ALTERNATIVES = 64
@@ -49,7 +50,7 @@ def parse_glob(text: str) -> Glob:
     if ".." in text.split("/"):
         raise _unusable(text, "`..` leads out of the folder that is searched")
     if len(text) > MAX_GLOB_CHARS:
-        raise _unusable(text[:40] + "…", f"it is longer than {MAX_GLOB_CHARS} characters")
+        raise _unusable(shorten(text, 41), f"it is longer than {MAX_GLOB_CHARS} characters")
     pending, finished = [text], list[str]()
     while pending:
         one = pending.pop()

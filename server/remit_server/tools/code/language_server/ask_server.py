@@ -24,6 +24,7 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
+from remit_governance.secrets.cutting import shorten
 from remit_governance.visible import visible
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -323,7 +324,7 @@ def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str
     if isinstance(answer, Unavailable):
         raise ToolError(
             f"`{name}` could not answer",
-            visible(answer.why, "show")[:300] + _last_words(output, ctx),
+            shorten(visible(answer.why, "show"), 300) + _last_words(output, ctx),
             "use search_files, or read_file",
             code=ErrorCode.TOOL_UNAVAILABLE,
         )
@@ -332,4 +333,4 @@ def _read_output(output: CommandOutput, found: Found, ask: Ask, notes: tuple[str
 
 def _last_words(output: CommandOutput, ctx: ToolContext) -> str:
     said = ctx.redact(output.stderr.decode(errors="replace")).strip().splitlines()  # before a cut could hide a secret
-    return f"; it last printed: {visible(said[-1], 'show')[:200]}" if said else ""
+    return f"; it last printed: {shorten(visible(said[-1], 'show'), 200)}" if said else ""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.errors import ToolError
 from remit_server.workspace.git_patterns import MAX_PATTERN_BYTES, compile_git_pattern
 
@@ -111,8 +112,9 @@ def _value(word: bytes) -> tuple[str, Value]:
 
 
 def _complexity_error(pattern: bytes) -> ToolError:
+    shown = shorten(pattern.decode(errors="replace"), 80)
     return ToolError(
         "cannot commit",
-        f"Remit does not understand the pattern {pattern.decode(errors='replace')[:80]!r} in an attributes file",
+        f"Remit does not understand the pattern {shown!r} in an attributes file",
         "a person can commit with git itself",
     )

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
+from remit_governance.secrets.cutting import shorten
 from remit_server.errors import ToolError
 from remit_server.tools.git.commit.refusal import commit_refusal
 from remit_server.workspace.content.files import MAX_FILE_BYTES, digest_of, if_there
@@ -300,5 +301,5 @@ def _active_hooks(git: GitFiles, settings: Settings) -> Iterator[str]:
 def _unreadable(error: Exception) -> ToolError:
     if isinstance(error, ToolError):
         return error
-    why = str(error)[:200] or type(error).__name__
+    why = shorten(str(error), 200) or type(error).__name__
     return commit_refusal(f"the repository cannot be read: {why}", "have a person run `git fsck`")

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException, JsonRpcMethodNotFound
 
-from remit_governance.secrets.redaction import truncate
+from remit_governance.secrets.cutting import truncate
+from remit_governance.secrets.redaction import Redacted
 from remit_governance.visible import visible_again
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.approval.question import details_text, question_text, summarise
@@ -48,7 +49,7 @@ async def choose_parts(question: ApprovalRequired, ask: Ask, limit: int) -> Mapp
     parts = parts_of(question)
     for number, part in enumerate(parts, 1):
         text = f"Remit asks, part {number} of {len(parts)} of: {visible_again(question.title, 'show')}\n"
-        match await ask(truncate(text + describe_part(question, part), limit), [TAKE, LEAVE, REST, DENY]):
+        match await ask(_fitting(text + describe_part(question, part), limit), [TAKE, LEAVE, REST, DENY]):
             case "Take it":
                 continue
             case "Leave it out":
@@ -154,7 +155,7 @@ class MessageAsker:
                 details = details_text(question)
                 offers = _ALLOW | _ALLOW_FOR_GOOD if len(details) <= MESSAGE_LIMIT else _ALLOW
                 titles = {**_offered(offers, question), DENY: None}
-                chosen = await self._choose(question, truncate(details, MESSAGE_LIMIT), titles)
+                chosen = await self._choose(question, _fitting(details, MESSAGE_LIMIT), titles)
             if chosen == CHOOSE:
                 parts = await choose_parts(question, partial(self._choose, question), MESSAGE_LIMIT)
                 return _answer(question, None if parts is None else Scope.ONCE, parts or {})
@@ -259,7 +260,12 @@ def _point_to(question: ApprovalRequired, text: str, where: str) -> str:
     """Returns a short question that says where the full text is. This comes first, so that it is never cut off."""
     size = f"{len(text)} characters, {question.digest[:19]}"
     place = f"The whole question ({size}) {where}. Allow it only if you have read all of it."
-    return truncate("\n".join([place, *summarise(question)]), MESSAGE_LIMIT)
+    return _fitting("\n".join([place, *summarise(question)]), MESSAGE_LIMIT)
+
+
+def _fitting(text: str, limit: int) -> str:
+    """Returns a question cut to `limit` characters. The person reads what they approve as it is."""
+    return truncate(Redacted(text), limit)
 
 
 def _seconds_left(question: ApprovalRequired) -> float:

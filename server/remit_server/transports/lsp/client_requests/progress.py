@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
-from remit_governance.secrets.redaction import truncate
+from remit_governance.secrets.cutting import truncate
+from remit_governance.secrets.redaction import Redacted
 from remit_governance.visible import visible_again
 from remit_governance.workflow.states import Mode
 from remit_server.contract import (
@@ -134,7 +135,7 @@ def _last_line(text: str) -> str | None:
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         return None
-    return truncate(visible_again(lines[-1], "show"), MAX_LINE, "middle").replace("\n", " ")
+    return truncate(Redacted(visible_again(lines[-1], "show")), MAX_LINE, "middle").replace("\n", " ")
 
 
 async def choose_token(connection: Connection, given: lsp.ProgressToken | None) -> lsp.ProgressToken | None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
 
-from remit_governance.secrets.redaction import truncate
+from remit_governance.secrets.cutting import shorten, truncate
+from remit_governance.secrets.redaction import Redacted
 from remit_governance.visible import visible, visible_again
 from remit_server.contract import (
     CallInput,
@@ -79,7 +80,7 @@ class ProgramRuns:
             case ToolCallEvent(tool_call_id=call, tool=tool, arguments=arguments):
                 command = arguments.get("command")
                 name = visible(command if isinstance(command, str) else tool).replace("\n", "↵")
-                self.runs[call] = ProgramRun(name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…")
+                self.runs[call] = ProgramRun(shorten(name, MAX_NAME))
             case ToolOutput(tool_call_id=call, text=text) if call in self.runs:
                 self.runs[call].printed.append(visible(text))
             case ToolResultEvent(tool_call_id=call) if call in self.runs and event.ran_program:
@@ -98,7 +99,7 @@ class ProgramRuns:
         ended = [run for run in self.runs.values() if run.ended is not None]
         cut = any(len(run.text) > MAX_SHOWN for run in ended)
         kept = _keep("\n".join("\n".join(_lines(run, run.text)) for run in ended), state) if cut else None
-        lines = [line for run in ended for line in _lines(run, truncate(run.text, MAX_SHOWN, "middle"))]
+        lines = [line for run in ended for line in _lines(run, truncate(Redacted(run.text), MAX_SHOWN, "middle"))]
         return "\n".join([*lines, *([f"All of it: {kept}"] if kept else [])])
 
 

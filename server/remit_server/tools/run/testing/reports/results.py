@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from remit_governance.secrets.cutting import shorten
+
 MAX_LINES = 6
 MAX_LINE_CHARS = 240
 
@@ -68,5 +70,5 @@ class Report:
 def first_lines(text: str) -> str:
     """Returns the first few lines that are not blank, each cut."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    cut = [line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…" for line in lines[:MAX_LINES]]
+    cut = [shorten(line, MAX_LINE_CHARS + 1) for line in lines[:MAX_LINES]]
     return "\n".join([*cut, *(["…"] if len(lines) > MAX_LINES else [])])
