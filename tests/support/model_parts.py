@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,18 @@ def draw() -> Random:
 
     rng = np.random.default_rng(0)
     return lambda *shape, scale=0.1: (rng.standard_normal(shape) * scale).astype(np.float32)
+
+
+def bytes_tokenizer(markers: Iterable[str]) -> Any:
+    """Returns a tokenizer of single bytes and of these markers."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer: Any = Tokenizer(models.BPE(vocab={each: number for number, each in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(each, special=True, normalized=False) for each in markers])
+    return tokenizer
 
 
 def reading(context: int, template: str | None = None, pad: str | None = "<|pad|>") -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from model_parts import Shape, draw, ones_of, reading
+from model_parts import Shape, bytes_tokenizer, draw, ones_of, reading
 
 MARKERS = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<tool_call>", "</tool_call>")
 TEMPLATE = (
@@ -17,13 +17,8 @@ TEMPLATE = (
 def small_model(inner: int = 256) -> dict[str, bytes]:
     """Returns the files of the model by name; each unit of `inner` makes it 1,536 bytes larger."""
     from safetensors.numpy import save
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={letter: i for i, letter in enumerate(letters)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(m, special=True, normalized=False) for m in MARKERS])
+    tokenizer = bytes_tokenizer(MARKERS)
     shape = Shape(tokenizer.get_vocab_size(), width=128, heads=2, kept=1, inner=inner)
     random = draw()
     first = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from model_parts import draw, ones_of, reading
+from model_parts import bytes_tokenizer, draw, ones_of, reading
 from random_model import BPE
 
 Kind = Literal["bpe", "bytes", "large"]
@@ -53,14 +53,9 @@ def _tokenizer(kind: Kind) -> Any:
 
     if kind == "bpe":
         return Tokenizer.from_file(str(BPE))
-    markers = [AddedToken(each, special=True, normalized=False) for each in SPECIAL]
     if kind == "bytes":
-        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-        tokenizer = Tokenizer(models.BPE(vocab={each: number for number, each in enumerate(alphabet)}, merges=[]))
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.ByteLevel()
-        tokenizer.add_special_tokens(markers)
-        return tokenizer
+        return bytes_tokenizer(SPECIAL)
+    markers = [AddedToken(each, special=True, normalized=False) for each in SPECIAL]
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
