@@ -113,6 +113,7 @@ def write_files(workspace: Path, files: Mapping[str, str]) -> None:
 async def project(folder: Path, files: Mapping[str, str], **config: Any) -> AsyncIterator[Bench]:
     """A bench over a workspace with these files, whose model is the built-in one unless `config` names another."""
     workspace = folder / "workspace"
+    workspace.mkdir(parents=True, exist_ok=True)
     write_files(workspace, files)
     made = Settings(workspace, folder / "state", folder / "config" / "policy.yaml", configured(**config))
     runtime = await open_runtime(made, NoDocuments())
