@@ -100,6 +100,7 @@ SMALL, OWN_FILES = (
         "server/remit_server/cli/commands": "a command is a file, imported when it runs",
         "server/remit_server/transports/lsp/features": "a method is a file, imported when it is called",
         "server/remit_server/tools": "a tool is a file; what runs inside a sandbox, or reads one runner's report, is by itself",
+        "server/remit_server/transports/acp/main.py": "a process is a file, imported when it runs",
         "server/remit_server/transports/http/main.py": "a process is a file, imported when it runs",
         "server/remit_server/transports/mcp/web.py": "it imports an HTTP server, which a pipe does not need",
         "server/remit_server/harness": "a stage, or what the workflow looks at, is a file, which the layers of the harness order",

@@ -1,8 +1,10 @@
-"""A bound on what reading one JSON text may cost, checked before it is read (LSP-02)."""
+"""Bounds on what one JSON text may cost: checked before it is read (LSP-02), and on how deep its value is nested."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import cast
 
 MOST_VALUES = 500_000
 """The most values of one message; a value in memory takes some 60 to 250 bytes."""
@@ -16,6 +18,26 @@ def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
     if _separators(data) <= most:  # signs in strings are counted, too, so this is never too low
         return False
     return _separators(_STRING.sub(b"", data)) > most
+
+
+def has_values_below(value: object, levels: int) -> bool:
+    """Returns whether a JSON value has others below so many levels of lists and objects; looks at no more levels."""
+    level: list[object] = [value]
+    for _ in range(levels):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    match value:
+        case dict():
+            return cast("dict[str, object]", value).values()
+        case list():
+            return cast("list[object]", value)
+        case _:
+            return ()
 
 
 def _separators(data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Work that a cancellation must not leave half done, and work that lasts as long as a block."""
+"""Work that a cancellation must not leave half done, work that lasts as long as a block, the first of several ends."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ async def finish_uninterrupted(work: Coroutine[Any, Any, T]) -> T:
         return task.result()
     # The cancellation says how the call ended; what went wrong in the work is its cause.
     raise cancelled from None if task.cancelled() else task.exception()
+
+
+async def wait_for_any(*ends: asyncio.Event | asyncio.Future[Any], within_s: float | None = None) -> None:
+    """Waits until the first of these has happened, for at most `within_s` seconds."""
+    waiting = [each if isinstance(each, asyncio.Future) else asyncio.create_task(each.wait()) for each in ends]
+    try:
+        await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in set(waiting).difference(ends):
+            task.cancel()
 
 
 @asynccontextmanager

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from bench_runtime import Answering, Bench
+from bench_runtime import Answering, project, write_files
 from hypothesis import given
 from hypothesis import strategies as st
 
 from remit_server.contract import TurnEnded
 from remit_server.models.built_in.guesses.words import Wording, stems, tokens
 from remit_server.models.built_in.language.sentences import read_sentence
+from remit_server.models.built_in.questions import did_you_mean
 from remit_server.models.built_in.routing import MOST_CHARS
-from remit_server.models.built_in.turns import did_you_mean
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
 from remit_server.sessions.session_file import read_session
-from remit_server.workspace.ports import NoDocuments
 
 FILES: Mapping[str, str] = {
     "pyproject.toml": '[project]\nname = "fares"\nversion = "1.4.0"\n',
@@ -38,28 +34,9 @@ FILES: Mapping[str, str] = {
 }
 
 
-def reset(workspace: Path) -> None:
-    for path, text in FILES.items():
-        (workspace / path).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / path).write_text(text)
-
-
 def changed(workspace: Path) -> dict[str, str]:
     now = {path: (workspace / path).read_text() for path in FILES}
     return {path: text for path, text in now.items() if text != FILES[path]}
-
-
-@asynccontextmanager
-async def project(folder: Path) -> AsyncIterator[Bench]:
-    """A runtime with the built-in model over `FILES`."""
-    workspace = folder / "workspace"
-    reset(workspace)
-    settings = Settings(workspace, folder / "state", folder / "config" / "policy.yaml")
-    runtime = await open_runtime(settings, NoDocuments())
-    try:
-        yield Bench(runtime, workspace, settings)
-    finally:
-        await runtime.close()
 
 
 DONE = [
@@ -86,14 +63,14 @@ DONE = [
 
 
 async def test_MOD_29_what_can_be_meant_in_one_way_only_is_done(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         for sentence, path, text in DONE:
             with subtests.test(sentence):
                 assert text not in FILES[path]
                 result = await bench.ask(sentence, session=sentence)
                 assert (result.status, [*changed(bench.workspace)]) == ("completed", [path])
                 assert text in changed(bench.workspace)[path]
-            reset(bench.workspace)
+            write_files(bench.workspace, FILES)
 
 
 ASKED = [
@@ -111,14 +88,14 @@ ASKED = [
 
 
 async def test_MOD_29_what_may_be_meant_is_asked(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         for sentence, plain in ASKED:
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
                 assert (result.status, result.final_output) == ("declined", did_you_mean(plain))
                 assert result.suggestion == plain
                 assert changed(bench.workspace) == {}
-            reset(bench.workspace)
+            write_files(bench.workspace, FILES)
 
 
 LOOKS = [
@@ -132,7 +109,7 @@ LOOKS = [
 async def test_MOD_29_a_question_is_answered_with_the_lines_that_have_its_words(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         for sentence, text in LOOKS:
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
@@ -159,16 +136,16 @@ NOTHING = [
 async def test_MOD_29_nothing_is_done_for_what_asks_forbids_or_says_more(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         for sentence in NOTHING:
             with subtests.test(sentence):
                 await bench.ask(sentence, session=sentence)
                 assert changed(bench.workspace) == {}
-            reset(bench.workspace)
+            write_files(bench.workspace, FILES)
 
 
 async def test_MOD_29_a_wish_that_no_rule_takes_is_done_beside_one_that_a_rule_takes(tmp_path: Path) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         result = await bench.ask("NIGHT_FEE bitte auf 400 anheben, then show notes/todo.md")
         assert (bench.workspace / "src/tariff.py").read_text() == FILES["src/tariff.py"].replace("350", "400")
         assert result.final_output is not None
@@ -191,31 +168,31 @@ BOTH = [
 
 
 async def test_MOD_29_two_wishes_that_no_rule_takes_are_done(tmp_path: Path, subtests: pytest.Subtests) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         for sentence, texts in BOTH:
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
                 now = changed(bench.workspace)
                 assert (result.status, [*now]) == ("completed", [*texts])
                 assert all(text in now[path] for path, text in texts.items())
-            reset(bench.workspace)
+            write_files(bench.workspace, FILES)
 
 
 async def test_MOD_29_a_file_that_is_not_known_is_not_taken_for_another(tmp_path: Path) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         await bench.ask("set KEEP to 9 in .env and KEEP to 5 in tools/backup.sh")
         assert "KEEP=9" not in (bench.workspace / "tools/backup.sh").read_text()
 
 
 async def test_MOD_29_after_a_no_nothing_else_is_tried(tmp_path: Path) -> None:
     asker = Answering("deny")
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         result = await bench.ask("NIGHT_FEE bitte auf 400 anheben", asker=asker)
         assert (result.status, len(asker.asked), changed(bench.workspace)) == ("denied", 1, {})
 
 
 async def test_MOD_29_a_yes_is_to_the_question_before_it_only(tmp_path: Path) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         await bench.ask("get rid of that TODO in backup.sh")
         await bench.ask("show notes/todo.md")
         await bench.ask("yes")
@@ -223,7 +200,7 @@ async def test_MOD_29_a_yes_is_to_the_question_before_it_only(tmp_path: Path) ->
 
 
 async def test_MOD_29_after_a_yes_that_is_done(tmp_path: Path) -> None:
-    async with project(tmp_path) as bench:
+    async with project(tmp_path, FILES) as bench:
         asked = await bench.ask("get rid of that TODO in backup.sh")
         assert (asked.status, asked.suggestion is not None) == ("declined", True)
         result = await bench.ask("yes, please")

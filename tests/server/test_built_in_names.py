@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from bench_runtime import Answering, Bench
+from bench_runtime import Answering, Bench, project
 from messages import SAYS
 
 from remit_server.agent.offer import MOST_PATHS
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, LeftOut
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
-from remit_server.workspace.ports import NoDocuments
 
 pytestmark = pytest.mark.slow
 
@@ -23,19 +19,9 @@ RENAMED = CODE.replace("old_name", "new_name")
 SHARED = ("util.py", "src/a/util.py", "src/b/util.py")
 
 
-@asynccontextmanager
-async def built_in(folder: Path, *files: str) -> AsyncIterator[Bench]:
+def built_in(folder: Path, *files: str) -> AbstractAsyncContextManager[Bench]:
     """A runtime with the built-in model, in a workspace in which each of `files` has the same code."""
-    workspace = folder / "workspace"
-    for name in files:
-        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
-        (workspace / name).write_text(CODE)
-    settings = Settings(workspace, folder / "state", folder / "config" / "policy.yaml")
-    runtime = await open_runtime(settings, NoDocuments())
-    try:
-        yield Bench(runtime, workspace, settings)
-    finally:
-        await runtime.close()
+    return project(folder, dict.fromkeys(files, CODE))
 
 
 def changed(bench: Bench) -> dict[str, str]:

@@ -8,15 +8,14 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from bench_runtime import Bench
+from bench_runtime import project
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,6 +57,7 @@ from remit_server.models.built_in.edits.line_edits import (
 from remit_server.models.built_in.edits.planning import plan_edit
 from remit_server.models.built_in.language.phrases import likely_phrases, pattern_of, phrase_table
 from remit_server.models.built_in.language.sentences import QUOTE_MARKS, Sentence, read_sentence
+from remit_server.models.built_in.questions import suggest
 from remit_server.models.built_in.routes import (
     BRANCH,
     COMMAND,
@@ -81,15 +81,11 @@ from remit_server.models.built_in.routes import (
 from remit_server.models.built_in.routing import route
 from remit_server.models.built_in.rules.phrased import IDEAS, take_phrase
 from remit_server.models.built_in.steps import next_step
-from remit_server.models.built_in.turns import suggest
 from remit_server.models.built_in.wishes import wishes_in
 from remit_server.models.ports import Declined, UserMessage
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns.outcome import SAID_SO
 from remit_server.tools.edit.edit_file import EditFileArguments, edit_content
 from remit_server.workspace.paths.workspace_path import WorkspacePath
-from remit_server.workspace.ports import NoDocuments
 
 FILES = frozenset(
     {"src/cart.py", "src/tax.py", "README.md", "notes.txt", "config.json", "tests/test_cart.py", "Makefile"}
@@ -1565,22 +1561,12 @@ def edited(content: str, arguments: Any) -> str:
     return edit_content(path, content, EditFileArguments(**arguments), str)[0]
 
 
-@asynccontextmanager
-async def built_in(folder: Path) -> AsyncIterator[Bench]:
-    """A runtime with the built-in model."""
-    workspace = folder / "workspace"
-    (workspace / "src").mkdir(parents=True)
-    (workspace / "src" / "cart.py").write_text("class Cart:\n    total = 0\n")
-    (workspace / "notes.txt").write_text("milk\n")
-    (workspace / "a_table.py").write_text("RATE = 2\nROWS = dict(\n    curry=[1],\n)\n")
-    (workspace / "tools.py").write_text("\n\nclass curry:\n    size = 1\n")
-    settings = Settings(workspace, folder / "state", folder / "config" / "policy.yaml")
-    runtime = await open_runtime(settings, NoDocuments())
-    try:
-        yield Bench(runtime, workspace, settings)
-    finally:
-        await runtime.close()
-
+SMALL = {
+    "src/cart.py": "class Cart:\n    total = 0\n",
+    "notes.txt": "milk\n",
+    "a_table.py": "RATE = 2\nROWS = dict(\n    curry=[1],\n)\n",
+    "tools.py": "\n\nclass curry:\n    size = 1\n",
+}
 
 DONE = [
     ("which files are there?", "completed", "a_table.py, notes.txt, src/cart.py, tools.py"),
@@ -1626,7 +1612,7 @@ DONE = [
 
 @pytest.mark.parametrize(("sentence", "status", "answer"), DONE)
 async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str, answer: str | None) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask(sentence)
         assert result.status == status
         assert answer is None or result.final_output == answer
@@ -1643,20 +1629,20 @@ async def test_MOD_23_it_is_answered(tmp_path: Path, sentence: str, status: str,
     ],
 )
 async def test_MOD_23_what_is_asked_for_is_told_as_a_question(tmp_path: Path, sentence: str, reason: Declined) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask(sentence)
         assert (result.status, result.reason) == ("declined", SAID_SO[reason])
 
 
 async def test_MOD_23_a_word_of_any_length_is_declined(tmp_path: Path) -> None:
     """4,000 characters used to take a minute and a half, because the tests for kinds of wishes read the whole word."""
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         assert (await bench.ask(f"find {'x' * 50_000}")).status == "declined"
 
 
 async def test_MOD_23_who_works_in_strict_mode_is_told_that_rules_follow_no_workflow(tmp_path: Path) -> None:
     strict = {"type": "call", "tool": "set_mode", "arguments": {"mode": "strict"}, "intent": "PLAN"}
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask(strict, "delete notes.txt")
         assert result.status == "denied"
         assert result.final_output is not None
@@ -1665,7 +1651,7 @@ async def test_MOD_23_who_works_in_strict_mode_is_told_that_rules_follow_no_work
 
 
 async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         for sentence in (
             'create a file hi.txt with the content "hi"',
             "rename hi.txt to ho.txt",
@@ -1682,7 +1668,7 @@ async def test_MOD_23_changes_are_made_and_told(tmp_path: Path) -> None:
 
 async def test_MOD_23_what_is_shown_keeps_its_lines_and_its_markup(tmp_path: Path) -> None:
     """Clients draw an answer as Markdown, which would join lines and take `__name__` for bold text."""
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         (bench.workspace / "src" / "__init__.py").write_text("")
         (bench.workspace / "page.md").write_text("# Title\n```\ncode\n```\n")
         (bench.workspace / "main.py").write_text('a = 1\nif __name__ == "__main__":\n    b = 2\n')
@@ -1700,7 +1686,7 @@ async def test_MOD_23_what_is_shown_keeps_its_lines_and_its_markup(tmp_path: Pat
 
 @pytest.mark.parametrize("sentence", ["rename size to width", "rename size to width in tools.py", "change size to 2"])
 async def test_MOD_23_an_attached_file_is_the_file_that_a_sentence_leaves_out(tmp_path: Path, sentence: str) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         (bench.workspace / "other.py").write_text("size = 1\n")
         place = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 12}}
         selection = {"type": "selection", "path": "tools.py", "range": place, "text": "    size = 1"}
@@ -1711,7 +1697,7 @@ async def test_MOD_23_an_attached_file_is_the_file_that_a_sentence_leaves_out(tm
 
 async def test_MOD_23_why_an_edit_was_not_made_is_a_whole_sentence(tmp_path: Path) -> None:
     """The tool's words are for a model: they name arguments, and announce lines that follow."""
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         (bench.workspace / "README.md").write_text("# Our Shop\n\nA small shop.\n\n## Usage\n\nRun `python app.py`.\n")
         result = await bench.ask("replace 'My shop' with 'The shop' in README.md")
     why = "Cannot edit `README.md`: `My shop` does not occur in it; nothing in the file is close to it."
@@ -1719,7 +1705,7 @@ async def test_MOD_23_why_an_edit_was_not_made_is_a_whole_sentence(tmp_path: Pat
 
 
 async def test_MOD_23_only_for_a_file_that_is_missing_the_files_are_offered(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         file, repository = [
             (await bench.ask(each)).final_output for each in ("show nothing.txt", "show the git status")
         ]
@@ -1727,7 +1713,7 @@ async def test_MOD_23_only_for_a_file_that_is_missing_the_files_are_offered(tmp_
 
 
 async def test_MOD_23_two_wishes_are_done_in_their_order(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask("set total to 5 in src/cart.py and show src/cart.py, then delete notes.txt")
         assert (result.status, result.final_output) == (
             "completed",
@@ -1752,14 +1738,14 @@ ANSWERED = [
 async def test_MOD_23_the_answer_to_a_question_completes_the_wish(
     tmp_path: Path, said: tuple[str, ...], path: str, text: str
 ) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         for sentence in said:
             await bench.ask(sentence)
         assert text in (bench.workspace / path).read_text()
 
 
 async def test_MOD_23_a_new_wish_is_no_answer_to_the_question_before_it(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         asked = await bench.ask("delete the file")
         shown = await bench.ask("show notes.txt")
         answered = await bench.ask("notes.txt")
@@ -1768,20 +1754,20 @@ async def test_MOD_23_a_new_wish_is_no_answer_to_the_question_before_it(tmp_path
 
 
 async def test_MOD_23_what_a_search_left_out_is_told(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         (bench.workspace / "huge.log").write_text("needle\n" * 400_000)
         result = await bench.ask("search for needle")
         assert "huge.log" in (result.final_output or "")
 
 
 async def test_MOD_23_an_exact_text_is_replaced_within_words_where_it_is_no_word(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask("replace 'il' with 'al' in notes.txt")
         assert (result.status, (bench.workspace / "notes.txt").read_text()) == ("completed", "malk\n")
 
 
 async def test_MOD_23_after_what_was_not_done_no_other_wish_is(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask('show notes.txt, delete the line "class Cart:" from src/cart.py and delete notes.txt')
         assert result.status == "declined"
         assert result.final_output is not None
@@ -1791,7 +1777,7 @@ async def test_MOD_23_after_what_was_not_done_no_other_wish_is(tmp_path: Path) -
 
 
 async def test_MOD_23_after_a_command_that_failed_no_other_wish_is_done(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask("run `ls nowhere`, then delete notes.txt")
         assert result.final_output is not None
         assert result.final_output.endswith(NOT_GONE_ON.format(wish="delete notes.txt"))
@@ -1799,7 +1785,7 @@ async def test_MOD_23_after_a_command_that_failed_no_other_wish_is_done(tmp_path
 
 
 async def test_MOD_23_what_a_wish_lacks_is_asked_for_before_any_is_done(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         result = await bench.ask("delete notes.txt and remove line 2")
         assert (result.status, result.final_output) == (
             "declined",
@@ -1809,7 +1795,7 @@ async def test_MOD_23_what_a_wish_lacks_is_asked_for_before_any_is_done(tmp_path
 
 
 async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         (bench.workspace / "src" / "tax.py").write_text("from src.cart import Cart\n")
         result = await bench.ask("rename Cart to Basket")
         assert (result.status, result.final_output) == (
@@ -1823,7 +1809,7 @@ async def test_MOD_23_a_name_is_changed_in_each_file_that_has_it(tmp_path: Path)
 
 
 async def test_MOD_23_everywhere_is_no_part_of_the_new_text(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         for name in ("README.md", "a.yaml"):
             (bench.workspace / name).write_text("port: 8085\n")
         assert (await bench.ask("hey, replace 8085 with 8090 everywhere")).status == "completed"
@@ -1860,7 +1846,7 @@ def test_MOD_23_a_comment_is_spelled_as_the_file_spells_it(path: str, after: str
 
 
 async def test_MOD_23_of_files_of_one_name_it_asks_which(tmp_path: Path) -> None:
-    async with built_in(tmp_path) as bench:
+    async with project(tmp_path, SMALL) as bench:
         (bench.workspace / "docs").mkdir()
         (bench.workspace / "docs" / "cart.py").write_text("")
         result = await bench.ask("show cart.py")

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from model_parts import bytes_tokenizer
 from rows import rows
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from remit_server.models.local.host.prompts import (
     FILL_IN,
@@ -26,17 +26,7 @@ WORDS = ("a", " ", "\n", "é", SEAM, *(marker for row in FILL_IN for marker in r
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
 
 
-def tokenizer_of(row: FillIn) -> Any:
-    """Returns a tokenizer of bytes with the row's markers."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer: Any = Tokenizer(models.BPE(vocab={each: number for number, each in enumerate(alphabet)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(marker, special=True, normalized=False) for marker in row.markers])
-    return tokenizer
-
-
-TOKENIZERS = [(row, tokenizer_of(row)) for row in FILL_IN]
+TOKENIZERS = [(row, bytes_tokenizer(row.markers)) for row in FILL_IN]
 
 
 @rows(("row", "tokenizer"), TOKENIZERS, ids=lambda each: getattr(each, "prefix", ""))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import commits_by_step
 import pytest
-from commits import committed, environment, git, is_sound, planned, repository, write
+from commits import committed, environment, git, is_sound, planned, repository, without_machine, write
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,9 +30,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Settings of this machine are ignored, in this process and in git."""
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commits import committed, environment, git, is_sound, planned, repository, write
+from commits import committed, git, is_sound, planned, repository, without_machine, write
+from git_pointers import own_folder, to_another_worktree, to_the_repository_itself
 
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -25,9 +26,7 @@ FILES = {"a.py": "1\n", "sub/b.py": "2\n"}
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Settings of this machine are ignored, in this process and in git."""
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
 
 
 def worktree(folder: Path) -> Path:
@@ -144,41 +143,22 @@ def planned_refusal(shop: Path) -> ToolError:
     return refused.value
 
 
-def _to_the_repository_itself(shop: Path, victim: Path) -> None:
-    (shop / ".git").write_text(f"gitdir: {victim}/.git\n")
-
-
-def _to_another_worktree(shop: Path, victim: Path) -> None:
-    git(victim, "worktree", "add", "-q", str(victim.parent / "other"))
-    (shop / ".git").write_text(f"gitdir: {victim}/.git/worktrees/other\n")
-
-
 def _to_one_whose_common_folder_is_a_link(shop: Path, victim: Path) -> None:
-    own = shop / "evil" / "worktrees" / "x"
-    own.mkdir(parents=True)
-    (own / "gitdir").write_text(f"{shop}/.git\n")
-    (own / "HEAD").write_text("ref: refs/heads/main\n")
-    (own / "commondir").symlink_to(victim / ".git" / "commondir")
+    (own_folder(shop, shop) / "commondir").symlink_to(victim / ".git" / "commondir")
     (victim / ".git" / "commondir").write_text("../..\n")
-    (shop / ".git").write_text(f"gitdir: {own}\n")
 
 
 def _to_a_folder_whose_parts_are_links(shop: Path, victim: Path) -> None:
-    own = shop / "evil" / "worktrees" / "x"
-    own.mkdir(parents=True)
+    (own_folder(shop, shop) / "commondir").write_text("../..\n")
     for name in ("objects", "refs", "HEAD", "config"):
         (shop / "evil" / name).symlink_to(victim / ".git" / name)
-    (own / "gitdir").write_text(f"{shop}/.git\n")
-    (own / "commondir").write_text("../..\n")
-    (own / "HEAD").write_text("ref: refs/heads/main\n")
-    (shop / ".git").write_text(f"gitdir: {own}\n")
 
 
 @pytest.mark.parametrize(
     "point",
     [
-        _to_the_repository_itself,
-        _to_another_worktree,
+        to_the_repository_itself,
+        to_another_worktree,
         _to_one_whose_common_folder_is_a_link,
         _to_a_folder_whose_parts_are_links,
     ],

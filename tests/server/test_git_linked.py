@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from bench_runtime import call
 from git_looks import READS, asked, git, output, repository
+from git_pointers import own_folder, to_a_pipe, to_another_worktree, to_the_repository_itself
 from messages import SAYS
 
 from remit_server.workspace.git_linked import resolve_pointer
@@ -152,46 +152,24 @@ async def test_GIT_07_a_folder_of_a_larger_repository_is_read_as_git_reads_it(ma
     assert output(bench, 3).startswith("1 file, ")
 
 
-def _to_the_repository_itself(shop: Path, victim: Path) -> None:
-    (shop / ".git").write_text(f"gitdir: {victim}/.git\n")
-
-
-def _to_another_worktree(shop: Path, victim: Path) -> None:
-    git(victim, "worktree", "add", "-q", str(victim.parent / "other"))
-    (shop / ".git").write_text(f"gitdir: {victim}/.git/worktrees/other\n")
-
-
 def _to_its_own_with_a_stranger_as_common(shop: Path, victim: Path) -> None:
-    own = shop.parent / "evil" / "worktrees" / "x"
-    own.mkdir(parents=True)
-    (own / "gitdir").write_text(f"{shop}/.git\n")
-    (own / "commondir").write_text(f"{victim}/.git\n")
-    (own / "HEAD").write_text("ref: refs/heads/main\n")
-    (shop / ".git").write_text(f"gitdir: {own}\n")
+    (own_folder(shop, shop.parent) / "commondir").write_text(f"{victim}/.git\n")
 
 
 def _through_a_link(shop: Path, victim: Path) -> None:
-    _to_another_worktree(shop, victim)
+    to_another_worktree(shop, victim)
     (shop.parent / "evil").symlink_to(victim / ".git")
     (shop / ".git").write_text("gitdir: ../evil/worktrees/other\n")
-
-
-def _to_a_pipe(shop: Path, victim: Path) -> None:
-    own = shop.parent / "evil" / "worktrees" / "x"
-    own.mkdir(parents=True)
-    os.mkfifo(own / "gitdir")
-    os.mkfifo(own / "commondir")
-    (shop / ".git").write_text(f"gitdir: {own}\n")
 
 
 @pytest.mark.parametrize(
     "point",
     [
-        _to_the_repository_itself,
-        _to_another_worktree,
+        to_the_repository_itself,
+        to_another_worktree,
         _to_its_own_with_a_stranger_as_common,
         _through_a_link,
-        _to_a_pipe,
+        to_a_pipe,
     ],
 )
 async def test_THR_config_a_pointer_that_nothing_points_back_to_shows_nothing(

@@ -11,14 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from bench_runtime import SHOP, Answering, Bench
-from configured import configured
+from bench_runtime import SHOP, Answering, Bench, project
 from random_model import random_model
 
 from remit_server.contract import Event, ExecutionPolicy, RunRequest, RunResult, TextInput
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
-from remit_server.workspace.ports import NoDocuments
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
@@ -35,17 +31,11 @@ JUST_TEXT = ExecutionPolicy(allow_tools=())
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     """A runtime with a model that streams its text, which is loaded because it has answered once."""
-    workspace = tmp_path / "shop"
-    workspace.mkdir()
-    (workspace / "a.py").write_text(SHOP)
     model = str(random_model(tmp_path / "model", 32_768))
-    settings = Settings(workspace, tmp_path / "state", tmp_path / "policy.yaml", configured(name=model, max_tokens=200))
-    runtime = await open_runtime(settings, NoDocuments())
-    bench = Bench(runtime, workspace, settings)
-    assert (await bench.ask(QUESTION, policy=NO_TOOLS)).status == "completed"
-    bench.events.clear()
-    yield bench
-    await runtime.close()
+    async with project(tmp_path, {"a.py": SHOP}, name=model, max_tokens=200) as bench:
+        assert (await bench.ask(QUESTION, policy=NO_TOOLS)).status == "completed"
+        bench.events.clear()
+        yield bench
 
 
 def signalled(number: signal.Signals) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from commits import environment, git, repository
+from commits import git, repository, without_machine
 from examples import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -235,9 +235,7 @@ def test_FILE_05_names_with_a_dot_at_their_end_are_ignored_as_git_ignores_them(
 def test_FILE_05_case_does_not_count_in_lists_outside_the_tree_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patterns: str, found: list[str]
 ) -> None:
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
     shop = repository(tmp_path / "shop")
     git(shop, "config", "core.ignoreCase", "true")
     (shop / ".git" / "info" / "exclude").write_text(patterns)
@@ -277,9 +275,7 @@ def test_FILE_05_an_ignored_folder_that_is_named_is_looked_into_however_it_is_ig
 @pytest.fixture
 def persons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of a person's git settings; all other settings of git are ignored."""
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
     return tmp_path / "none"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import SHOP, Bench
-from configured import configured
+from bench_runtime import SHOP, project
 from random_model import kept_model
 from tiny_model import MARKERS, TEMPLATE, ask, collect, last, tiny_model
 
@@ -19,9 +18,6 @@ from remit_server.models.local.host.caches import CHUNK, Session, resume
 from remit_server.models.local.host.token_caches import Cache
 from remit_server.models.local.options import EngineOptions
 from remit_server.models.local.provider import MlxProvider
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
-from remit_server.workspace.ports import NoDocuments
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_lm") is None, reason="needs the mlx extra"),
@@ -62,18 +58,8 @@ def test_a_lent_prefix_gives_the_same_scores_bit_for_bit() -> None:
 
 
 async def test_cached_tokens_are_in_the_result_of_a_turn(tmp_path: Path) -> None:
-    workspace = tmp_path / "shop"
-    workspace.mkdir()
-    (workspace / "a.py").write_text(SHOP)
-    settings = Settings(
-        workspace, tmp_path / "state", tmp_path / "policy.yaml", configured(name=kept_model(), max_tokens=16)
-    )
-    runtime = await open_runtime(settings, NoDocuments())
-    bench = Bench(runtime, workspace, settings)
-    try:
+    async with project(tmp_path, {"a.py": SHOP}, name=kept_model(), max_tokens=16) as bench:
         results = [await bench.ask("explain total in a.py", policy={"allow_tools": []}) for _ in range(2)]
-    finally:
-        await runtime.close()
     told = [result.usage for result in results if result.usage is not None]
     steps = [event.usage for event in bench.of("usage")]
     assert steps[0].cached_tokens == 0

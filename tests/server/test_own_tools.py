@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine
-from doors import opened, request
+from doors import opened, request, results
 from hypothesis import given
 from hypothesis import strategies as st
 from rule_programs import need_sandbox
@@ -69,14 +69,6 @@ def written(folder: Path, text: str) -> None:
 def call(name: str, intent: str = "EXECUTE", **arguments: Any) -> Any:
     select = {"name": "select_active_intent", "arguments": {"intent": intent}}
     return {"calls": [select, {"name": name, "arguments": arguments}]}
-
-
-def results(folder: Path, *steps: Any) -> list[Any]:
-    """Runs a turn with these steps and every question allowed; returns its results."""
-    with opened("stdio", folder, *steps, {"text": "done"}, options=("--approve", "session")) as door:
-        name = door.run(request("t"))
-        assert door.result(name)["final_output"] == "done"
-        return [event for event in door.events(name) if event["kind"] == "tool_result"]
 
 
 @pytest.mark.slow

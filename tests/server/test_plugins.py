@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 from command_line import CommandLine, Done
-from doors import opened, request
+from doors import opened, request, results
 from hypothesis import given
 from hypothesis import strategies as st
 from rule_programs import need_sandbox
@@ -97,14 +97,6 @@ def taken(folder: Path, place: Path, reads_only: tuple[str, ...] = ()) -> None:
 def call(name: str = "raw_go", intent: str = "EXECUTE", **arguments: Any) -> Any:
     select = {"name": "select_active_intent", "arguments": {"intent": intent}}
     return {"calls": [select, {"name": name, "arguments": arguments}]}
-
-
-def results(folder: Path, *steps: Any) -> list[Any]:
-    """Runs a turn with these steps and every question allowed; returns the results of its calls."""
-    with opened("stdio", folder, *steps, {"text": "done"}, options=("--approve", "session")) as door:
-        name = door.run(request("t"))
-        assert door.result(name)["final_output"] == "done"
-        return [event for event in door.events(name) if event["kind"] == "tool_result"]
 
 
 def result(folder: Path, *steps: Any) -> Any:

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_runtime import Answering
+from bench_runtime import project
 from command_line import CommandLine
-from configured import configured
 from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +26,7 @@ from messages import SAYS
 
 from remit_governance.secrets.redaction import Redactor
 from remit_governance.values import Intent
-from remit_server.contract import ErrorCode, RunRequest
+from remit_server.contract import ErrorCode
 from remit_server.errors import ModelFailed, ModelUnavailable, RemitError, SetupError
 from remit_server.models.choose import choose_provider
 from remit_server.models.ports import (
@@ -49,9 +48,6 @@ from remit_server.models.ports import (
 )
 from remit_server.models.recorded.recorder import Recorder
 from remit_server.models.recorded.replay import ReplayProvider
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
-from remit_server.workspace.ports import NoDocuments
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 READ = ToolSpec("read_file", "Read.", {"type": "object"})
@@ -400,21 +396,10 @@ def comparable(events: Sequence[Any]) -> list[dict[str, Any]]:
 
 async def run_turn(folder: Path, model: str, record: Path | None = None) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Runs a rename in a workspace of its own; returns the events and the files that it left."""
-    workspace = folder / "shop"
-    (workspace / "src").mkdir(parents=True)
-    (workspace / "src" / "cart.py").write_text("total = 0\nfor n in (1, 2):\n    total += n\n")
-    made = Settings(
-        workspace, folder / "state", folder / "config" / "policy.yaml", configured(name=model, record=record)
-    )
-    runtime = await open_runtime(made, NoDocuments())
-    events: list[Any] = []
-    request = {"session_id": folder.name, "turn_id": "1"}
-    text = {"type": "text", "text": "rename total to subtotal in src/cart.py"}
-    try:
-        await runtime.run(RunRequest.model_validate(request | {"input": text}), events.append, Answering())
-    finally:
-        await runtime.close()
-    return comparable(events), {path.name: path.read_text() for path in workspace.rglob("*.py")}
+    files = {"src/cart.py": "total = 0\nfor n in (1, 2):\n    total += n\n"}
+    async with project(folder, files, name=model, record=record) as bench:
+        await bench.ask("rename total to subtotal in src/cart.py", session=folder.name)
+    return comparable(bench.events), {path.name: path.read_text() for path in bench.workspace.rglob("*.py")}
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commits import committed, environment, git, is_sound, planned, repository, write
+from commits import committed, git, is_sound, planned, repository, without_machine, write
 
 from remit_server.errors import ToolError
 from remit_server.harness.writes.commit import write_commit
@@ -32,9 +32,7 @@ WAYS = (-1, 10**9)
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Settings of this machine are ignored, in this process and in git."""
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
 
 
 FILES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,6 +101,26 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 
 def intent(name: str) -> dict[str, Any]:
     return call("select_active_intent", intent=name)
+
+
+def write_files(workspace: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(text)
+
+
+@asynccontextmanager
+async def project(folder: Path, files: Mapping[str, str], **config: Any) -> AsyncIterator[Bench]:
+    """A bench over a workspace with these files, whose model is the built-in one unless `config` names another."""
+    workspace = folder / "workspace"
+    workspace.mkdir(parents=True, exist_ok=True)
+    write_files(workspace, files)
+    made = Settings(workspace, folder / "state", folder / "config" / "policy.yaml", configured(**config))
+    runtime = await open_runtime(made, NoDocuments())
+    try:
+        yield Bench(runtime, workspace, made)
+    finally:
+        await runtime.close()
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from remit_server.harness.writes.commit import write_commit
 from remit_server.tools.git.git_commit import GitCommitArguments, commit_plan
 from remit_server.tools.spec import CommitPlan, ToolContext
@@ -26,6 +28,13 @@ def environment(home: Path) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": str(home / "none"),
         "LC_ALL": "C",
     }
+
+
+def without_machine(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Has this process and its git ignore the machine's settings."""
+    for name, value in environment(home).items():
+        if name == "HOME" or name.startswith("GIT_"):
+            monkeypatch.setenv(name, value)
 
 
 def git(folder: Path, *words: str, check: bool = True) -> str:

@@ -821,3 +821,11 @@ def opened(kind: str | type[Door], folder: Path, *steps: Json, options: tuple[st
 def request(turn: str, text: str = "go", session: str = "s") -> Json:
     """Returns the request for a turn with this text."""
     return {"session_id": session, "turn_id": turn, "input": {"type": "text", "text": text}}
+
+
+def results(folder: Path, *steps: Any) -> list[Any]:
+    """Runs a turn with these steps and every question allowed; returns the results of its calls."""
+    with opened("stdio", folder, *steps, {"text": "done"}, options=("--approve", "session")) as door:
+        name = door.run(request("t"))
+        assert door.result(name)["final_output"] == "done"
+        return [event for event in door.events(name) if event["kind"] == "tool_result"]

@@ -66,7 +66,7 @@ def llama_server(folder: Path, window: int) -> Iterator[LlamaServer]:
     log = (folder / "llama-server.log").open("wb")
     process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        _wait_until_ready(process, port)
+        wait_until_ready(process, port, "llama-server")
         yield from _proxied(port)
     finally:
         process.kill()
@@ -74,16 +74,16 @@ def llama_server(folder: Path, window: int) -> Iterator[LlamaServer]:
         log.close()
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + 60
+def wait_until_ready(process: subprocess.Popen[bytes], port: int, name: str, most_s: float = 60.0) -> None:
+    until = time.monotonic() + most_s
     while time.monotonic() < until:
-        assert process.poll() is None, "llama-server ended"
+        assert process.poll() is None, f"{name} ended"
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
                 return
         except OSError:
             time.sleep(0.1)
-    raise AssertionError("llama-server does not get ready")
+    raise AssertionError(f"{name} does not get ready")
 
 
 def _proxied(port: int) -> Iterator[LlamaServer]:

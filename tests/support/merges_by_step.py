@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +63,19 @@ def serve(root: Path, log: Path) -> None:
                 made.append(FileChange(workspace.resolve(f"to/{name}"), image, image.data, moved_from=path))
         return tuple(made)
 
+    answer_steps(lambda: partial(asyncio.run, merger.merge(changes(), "test", [], "policy")))
+
+
+def answer_steps(prepare: Callable[[], Callable[[], object]]) -> None:
+    """Does the work that `prepare` returns, for each line, which names a step; the answer says whether the work was
+    killed there, or done."""
     for line in sys.stdin:
         step: int = json.loads(line)
         child = os.fork()
         if child == 0:
-            planned = changes()
+            work = prepare()
             sys.setprofile(killer(step))
-            asyncio.run(merger.merge(planned, "test", [], "policy"))
+            work()
             sys.setprofile(None)
             os._exit(0)
         _, status = os.waitpid(child, 0)

@@ -6,11 +6,11 @@ import os
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from llama_server import wait_until_ready
 
 READY_S = 90
 
@@ -29,20 +29,8 @@ def mlx_lm_server(model: Path, home: Path) -> Iterator[tuple[str, Path]]:
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, env=environment)
         try:
-            _wait_until_ready(process, port)
+            wait_until_ready(process, port, "mlx_lm.server", READY_S)
             yield f"http://127.0.0.1:{port}/v1", log
         finally:
             process.kill()
             process.wait()
-
-
-def _wait_until_ready(process: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + READY_S
-    while time.monotonic() < until:
-        assert process.poll() is None, "mlx_lm.server ended"
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("mlx_lm.server does not get ready")

@@ -29,7 +29,7 @@ DOORS: dict[Door, frozenset[str]] = {
     "process": frozenset(
         {"run", "create_subprocess_exec", "fork", "Popen", "Writers", "Servers", "as_somebody_else", "killer", "deeds"}
     ),
-    "runtime": frozenset({"make_bench", "benches", "open_runtime", "Bench"}),
+    "runtime": frozenset({"make_bench", "benches", "project", "open_runtime", "Bench"}),
 }
 """The words that show that a test goes through a door: in the test, or in a fixture or a function that it uses."""
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from model_parts import Shape, draw, ones_of, reading
 from pydantic import BaseModel, ConfigDict, Field
 
 from remit_governance.values import Intent
@@ -70,7 +71,6 @@ INTENTS: Mapping[Intent, tuple[ToolSpec, ...]] = {
 }
 
 CACHE = Path(__file__).parents[2] / ".cache" / "test-models"
-LAYERS = 1
 MARKERS = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<tool_call>", "</tool_call>")
 TEMPLATE = (
     "{%- for m in messages -%}<|{{ m.role }}|>{{ m.content }}"
@@ -87,7 +87,6 @@ def tiny_model(
     folder = CACHE / f"{kind}-v5"
     if (folder / "done").exists():
         return folder
-    import numpy as np
     from safetensors.numpy import save_file
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -104,23 +103,11 @@ def tiny_model(
     sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))[:40]
     tokenizer.train_from_iterator((path.read_text(encoding="utf-8") for path in sources), trainer)
     tokenizer.save(str(folder / "tokenizer.json"))
-    config: dict[str, Any] = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "eos_token": "<|end|>",
-        "pad_token": "<|pad|>",
-    }
-    config |= {"clean_up_tokenization_spaces": False, "model_max_length": 4096}
-    if template is not None:
-        config["chat_template"] = template
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    (folder / "tokenizer_config.json").write_text(json.dumps(reading(4096, template)))
 
-    vocabulary, width, heads, head, inner = 2048, 64, 4, 16, 128
-    rng = np.random.default_rng(0)
-
-    def random(*shape: int, scale: float = 0.1) -> Any:
-        return (rng.standard_normal(shape) * scale).astype(np.float32)
-
-    embedding, output = random(vocabulary, width, scale=1.0), random(vocabulary, width, scale=0.2)
+    shape = Shape(vocabulary=2048, width=64, heads=4, kept=2, inner=128)
+    random = draw()
+    embedding, output = (random(shape.vocabulary, shape.width, scale=scale) for scale in (1.0, 0.2))
     embedding[:, 0], output[:, 0] = 8.0, 0.0  # every hidden state has this part, so it works as a bias
     for text, bias in (*((each, 1.2) for each in begins), ("<", 1.1), ('"', 1.3), ("<|end|>", 1.1)):
         if (token := tokenizer.token_to_id(text)) is not None:
@@ -129,32 +116,11 @@ def tiny_model(
         output[after, 1:] += 0.4 * embedding[before, 1:]
     if (think := tokenizer.token_to_id("<think>")) is not None:
         output[think, 1:] += 0.3 * embedding[tokenizer.token_to_id("<|assistant|>"), 1:]
-    ones = np.ones
-    weights = {"model.embed_tokens.weight": embedding, "model.norm.weight": ones(width, np.float32)}
-    weights["lm_head.weight"] = output
-    for layer in range(LAYERS):
-        prefix = f"model.layers.{layer}."
-        weights |= {
-            f"{prefix}input_layernorm.weight": ones(width, np.float32),
-            f"{prefix}post_attention_layernorm.weight": ones(width, np.float32),
-            f"{prefix}self_attn.q_proj.weight": random(heads * head, width),
-            f"{prefix}self_attn.k_proj.weight": random(2 * head, width),
-            f"{prefix}self_attn.v_proj.weight": random(2 * head, width),
-            f"{prefix}self_attn.o_proj.weight": random(width, heads * head),
-            f"{prefix}self_attn.q_norm.weight": ones(head, np.float32),
-            f"{prefix}self_attn.k_norm.weight": ones(head, np.float32),
-            f"{prefix}mlp.gate_proj.weight": random(inner, width),
-            f"{prefix}mlp.up_proj.weight": random(inner, width),
-            f"{prefix}mlp.down_proj.weight": random(width, inner),
-        }
+    weights = {"model.embed_tokens.weight": embedding, "model.norm.weight": ones_of(shape.width)}
+    weights |= {"lm_head.weight": output, **shape.layer(0, random)}
     save_file(weights, str(folder / "model.safetensors"), metadata={"format": "mlx"})
-    shape = {
-        "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "hidden_size": width, "num_hidden_layers": LAYERS,
-        "intermediate_size": inner, "num_attention_heads": heads, "num_key_value_heads": 2, "head_dim": head,
-        "rms_norm_eps": 1e-6, "vocab_size": vocabulary, "rope_theta": 10000.0, "max_position_embeddings": 8192,
-        "tie_word_embeddings": False, "eos_token_id": tokenizer.token_to_id("<|end|>"),
-    }  # fmt: skip
-    (folder / "config.json").write_text(json.dumps(shape))
+    config = shape.config(8192, tokenizer.token_to_id("<|end|>"), tied=False)
+    (folder / "config.json").write_text(json.dumps(config))
     (folder / "done").touch()
     return folder
 

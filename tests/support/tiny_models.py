@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from model_parts import bytes_tokenizer, draw, ones_of, reading
 from random_model import BPE
 
 Kind = Literal["bpe", "bytes", "large"]
@@ -34,20 +35,14 @@ def tiny_model(
     tokenizer = _tokenizer(kind)
     tokenizer.add_special_tokens(list(markers))
     tokenizer.save(str(folder / "tokenizer.json"))
-    end = "<|end|>"
-    settings: dict[str, Any] = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "eos_token": end,
-        "model_max_length": 4096,
-    }
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"clean_up_tokenization_spaces": False}))
+    (folder / "tokenizer_config.json").write_text(json.dumps(reading(4096, pad=None)))
     vocabulary = -(-tokenizer.get_vocab_size() // 64) * 64
     _write_weights(folder, vocabulary, layers, width, spread)
     shape = {
         "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": width, "num_hidden_layers": layers,
         "intermediate_size": 2 * width, "num_attention_heads": HEADS, "num_key_value_heads": HEADS,
         "rms_norm_eps": 1e-6, "vocab_size": vocabulary, "rope_theta": 10000.0, "max_position_embeddings": 8192,
-        "tie_word_embeddings": False, "eos_token_id": tokenizer.token_to_id(end),
+        "tie_word_embeddings": False, "eos_token_id": tokenizer.token_to_id("<|end|>"),
     }  # fmt: skip
     (folder / "config.json").write_text(json.dumps(shape))
     return folder
@@ -58,14 +53,9 @@ def _tokenizer(kind: Kind) -> Any:
 
     if kind == "bpe":
         return Tokenizer.from_file(str(BPE))
-    markers = [AddedToken(each, special=True, normalized=False) for each in SPECIAL]
     if kind == "bytes":
-        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-        tokenizer = Tokenizer(models.BPE(vocab={each: number for number, each in enumerate(alphabet)}, merges=[]))
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.ByteLevel()
-        tokenizer.add_special_tokens(markers)
-        return tokenizer
+        return bytes_tokenizer(SPECIAL)
+    markers = [AddedToken(each, special=True, normalized=False) for each in SPECIAL]
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -86,15 +76,9 @@ def _texts() -> Iterator[str]:
 
 
 def _write_weights(folder: Path, vocabulary: int, layers: int, width: int, spread: float) -> None:
-    import numpy as np
     from safetensors.numpy import save_file
 
-    rng = np.random.default_rng(0)
-
-    def random(*shape: int, scale: float = 0.1) -> Any:
-        return (rng.standard_normal(shape) * scale).astype(np.float32)
-
-    ones = np.ones(width, np.float32)
+    random, ones = draw(), ones_of(width)
     weights = {"model.embed_tokens.weight": random(vocabulary, width, scale=1.0), "model.norm.weight": ones}
     weights["lm_head.weight"] = random(vocabulary, width, scale=spread)
     for layer in range(layers):

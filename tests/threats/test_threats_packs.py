@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from commits import environment, git, planned, repository, write
+from commits import git, planned, repository, without_machine, write
 from dulwich.objects import RawObjectID
 from dulwich.pack import write_pack_index_v2
 from messages import SAYS
@@ -30,9 +30,7 @@ Entry = tuple[bytes, int, int, bytes, bytes]
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
     folder = repository(tmp_path / "shop", {"a.py": "1\n"})
     write(folder, {"a.py": "changed\n"})
     return folder

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from commits import environment, git, planned, repository, write
+from commits import git, planned, repository, without_machine, write
 from messages import SAYS
 
 from remit_server.errors import ToolError
@@ -20,9 +20,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
     folder = repository(tmp_path / "shop", {"a.py": "1\n", "sub/b.py": "2\n"})
     write(folder, {"a.py": "changed\n"})
     return folder

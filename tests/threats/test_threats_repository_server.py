@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commits import environment, git, repository, write
+from commits import git, repository, without_machine, write
+from git_pointers import to_a_pipe, to_another_worktree, to_the_repository_itself
 from running_server import POLICY, RunningServer
 
 pytestmark = [
@@ -30,9 +30,7 @@ HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A repository with one change; git's settings of this machine are not used."""
-    for name, value in environment(tmp_path).items():
-        if name == "HOME" or name.startswith("GIT_"):
-            monkeypatch.setenv(name, value)
+    without_machine(monkeypatch, tmp_path)
     folder = repository(tmp_path / "shop", {"a.py": "1\n", "b.py": "2\n"})
     write(folder, {"b.py": "changed\n"})
     return folder
@@ -78,25 +76,8 @@ def test_THR_config_a_hostile_repository_starts_nothing_by_a_running_server(shop
     assert not marker.exists()
 
 
-def _to_the_repository_itself(shop: Path, victim: Path) -> None:
-    (shop / ".git").write_text(f"gitdir: {victim}/.git\n")
-
-
-def _to_another_worktree(shop: Path, victim: Path) -> None:
-    git(victim, "worktree", "add", "-q", str(victim.parent / "other"))
-    (shop / ".git").write_text(f"gitdir: {victim}/.git/worktrees/other\n")
-
-
 def _by_a_link(shop: Path, victim: Path) -> None:
     (shop / ".git").symlink_to(victim / ".git")
-
-
-def _to_a_pipe(shop: Path, victim: Path) -> None:
-    own = victim.parent / "evil" / "worktrees" / "x"
-    own.mkdir(parents=True)
-    os.mkfifo(own / "gitdir")
-    os.mkfifo(own / "commondir")
-    (shop / ".git").write_text(f"gitdir: {own}\n")
 
 
 def _by_alternates(shop: Path, victim: Path) -> None:
@@ -106,7 +87,7 @@ def _by_alternates(shop: Path, victim: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "point", [_to_the_repository_itself, _to_another_worktree, _by_a_link, _to_a_pipe, _by_alternates]
+    "point", [to_the_repository_itself, to_another_worktree, _by_a_link, to_a_pipe, _by_alternates]
 )
 def test_THR_config_a_pointer_of_the_workspace_shows_no_other_repository(
     point: Callable[[Path, Path], None], shop: Path, tmp_path: Path

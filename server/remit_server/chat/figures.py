@@ -12,6 +12,7 @@ from remit_governance.visible import visible_again
 from remit_server.contract import ModelUse, SessionStatistics
 from remit_server.counted import counted
 from remit_server.runtime.turns.ended_calls import duration
+from remit_server.sessions.html_page import html_page
 
 A_MINUTE_MS = 60_000
 """Rates are shown only for at least this time, because three messages in a tenth of a second are not 1,800 a minute."""
@@ -91,22 +92,8 @@ Bars = Mapping[str, Sequence[float]]
 
 def report(figures: SessionStatistics, title: str) -> str:
     """Returns the HTML page with the figures."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    lines = [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<meta charset="utf-8">',
-        f"<title>{_text(title)}</title>",
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width">',
-        f"<style>{_STYLE}</style>",
-        f"<body>\n<h1>{_text(title)}</h1>",
-        *_plots(figures),
-        *_words(figures),
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    shown = visible_again(title, "show")
+    return html_page(shown, _STYLE, [f"<h1>{escape(shown)}</h1>", *_plots(figures), *_words(figures)])
 
 
 def _plots(figures: SessionStatistics) -> Iterator[str]:

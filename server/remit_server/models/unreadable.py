@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from itertools import takewhile
 from typing import cast
@@ -14,6 +14,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from remit_governance.secrets.cutting import shorten
+from remit_server.json_bounds import has_values_below
 from remit_server.models.ports import (
     UNREADABLE_CALL,
     CallProposed,
@@ -47,23 +48,8 @@ def too_deep() -> ProposedCall:
 
 
 def is_too_deep(arguments: object) -> bool:
-    """Returns whether lists and objects are nested more than MOST_DEPTH deep; looks at no more levels than that."""
-    level: list[object] = [arguments]
-    for _ in range(MOST_DEPTH + 1):
-        level = [inner for value in level for inner in _inside(value)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: object) -> Iterable[object]:
-    match value:
-        case dict():
-            return cast("dict[str, object]", value).values()
-        case list():
-            return cast("list[object]", value)
-        case _:
-            return ()
+    """Returns whether lists and objects are nested more than MOST_DEPTH deep."""
+    return has_values_below(arguments, MOST_DEPTH + 1)
 
 
 def well_formed(text: str) -> str:

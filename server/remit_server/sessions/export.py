@@ -25,6 +25,7 @@ from remit_server.contract import (
     Warned,
 )
 from remit_server.sessions.answers import answer_words
+from remit_server.sessions.html_page import html_page
 from remit_server.sessions.messages import is_message
 
 _FENCE = re.compile(r"`{3,}")
@@ -63,21 +64,7 @@ def to_markdown(records: Sequence[SessionRecord]) -> str:
 
 def to_html(records: Sequence[SessionRecord]) -> str:
     """Returns the session as one HTML file without scripts and without anything that is loaded from elsewhere."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    lines = [
-        "<!doctype html>",
-        '<html lang="en">',
-        '<meta charset="utf-8">',
-        f"<title>{escape(title_of(records))}</title>",
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width">',
-        f"<style>{_STYLE}</style>",
-        "<body>",
-        *map(_html, parts(records)),
-        "</body>",
-        "</html>",
-    ]
-    return "\n".join(lines) + "\n"
+    return html_page(title_of(records), _STYLE, map(_html, parts(records)))
 
 
 def title_of(records: Sequence[SessionRecord]) -> str:

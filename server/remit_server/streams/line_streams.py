@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from queue import SimpleQueue
 
 from remit_server.machine.descriptors import write_all
+from remit_server.streams.descriptor_reader import DescriptorReader, read_some
 
 LONGEST_LINE = 16 * 1024 * 1024
 """The most bytes of a line; a longer one is skipped and delivered as None."""
@@ -19,9 +19,8 @@ _CHUNK = 256 * 1024
 _AHEAD = 64 * 1024
 """Unwritten bytes above which a caller of `write` has to wait."""
 
-_IN_FLIGHT = 64
-_UNIT = 500_000
-"""A line takes one more place in the queue for each so many bytes, so that two of the longest lines do not fit."""
+_BYTES_OF_A_PLACE = 500_000
+"""Of a line: two of the longest do not fit into the queue."""
 
 
 class LineBuffer:
@@ -60,62 +59,21 @@ class LineBuffer:
         return line
 
 
-class LineReader:
-    """Reads lines from a descriptor on a thread of its own, and passes each to `deliver` on the event loop.
-
-    Empty lines are skipped. At most a few dozen lines are in the queue, fewer if they are long. A line keeps its
-    places until the future that `deliver` returned is done; if it returned None or raised, they are free at once.
-    """
+class LineReader(DescriptorReader[bytes | None]):
+    """Reads lines from a descriptor. Empty ones are skipped."""
 
     def __init__(
         self, fd: int, deliver: Callable[[bytes | None], asyncio.Future[None] | None], at_end: Callable[[], None]
     ) -> None:
-        self._fd = fd
-        self._deliver, self._at_end = deliver, at_end
-        self._loop = asyncio.get_running_loop()
-        self._room = threading.Semaphore(_IN_FLIGHT)
-
-    def start(self) -> None:
-        """Starts reading. The thread is a daemon: a read that never returns must not keep the process alive."""
-        threading.Thread(target=self._work, name="remit-reader", daemon=True).start()
-
-    def _work(self) -> None:
-        buffer = LineBuffer()
-        try:
-            while data := self._read():
-                self._hand_on(buffer.feed(data))
-            self._hand_on(buffer.finish())
-            self._loop.call_soon_threadsafe(self._at_end)
-        except RuntimeError:  # the event loop has closed
-            return
-
-    def _hand_on(self, lines: list[bytes | None]) -> None:
-        for line in lines:
-            if line != b"":
-                places = _places(0 if line is None else len(line))
-                for _ in range(places):
-                    self._room.acquire()
-                self._loop.call_soon_threadsafe(self._handle, line, places)
-
-    def _handle(self, line: bytes | None, places: int) -> None:
-        answering: asyncio.Future[None] | None = None
-        try:
-            answering = self._deliver(line)
-        finally:
-            if answering is None:
-                self._room.release(places)
-            else:
-                answering.add_done_callback(lambda _: self._room.release(places))
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self._fd, _CHUNK)
-        except OSError:  # a terminal that was closed
-            return b""
+        lines = (line for line in _lines(fd) if line != b"")
+        super().__init__(lines, deliver, at_end, lambda line: 0 if line is None else len(line), _BYTES_OF_A_PLACE)
 
 
-def _places(size: int) -> int:
-    return min(_IN_FLIGHT, 1 + size // _UNIT)
+def _lines(fd: int) -> Iterator[bytes | None]:
+    buffer = LineBuffer()
+    while data := read_some(fd):
+        yield from buffer.feed(data)
+    yield from buffer.finish()
 
 
 class LineWriter:

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from configured import configured
+from bench_runtime import project
 from llama_server import LlamaServer, llama_server
 
 from remit_governance.intents import SELECT_INTENT
 from remit_governance.values import Intent
-from remit_server.contract import ContextCondensed, Event, ExecutionPolicy, RunRequest, TextInput, UsageEvent
+from remit_server.contract import ContextCondensed, ExecutionPolicy, UsageEvent
 from remit_server.errors import ModelFailed, PromptTooLong
 from remit_server.harness.ports import NobodyToAsk
 from remit_server.models.ports import (
@@ -31,9 +31,6 @@ from remit_server.models.remote.choose import make_client
 from remit_server.models.remote.engines import parse_reference
 from remit_server.models.remote.patience import Patience
 from remit_server.models.remote.provider import RemoteProvider
-from remit_server.runtime.opening import open_runtime
-from remit_server.runtime.settings import Settings
-from remit_server.workspace.ports import NoDocuments
 
 pytestmark = pytest.mark.slow
 
@@ -137,24 +134,15 @@ async def test_MOD_12_its_copy_of_anthropics_protocol_does_not_hold_the_forced_c
 @pytest.mark.timeout(1_200)
 async def test_AGT_09_two_hundred_turns_over_llama_server(server: LlamaServer, tmp_path: Path) -> None:
     """No turn fails for lack of room, and by the server's own count no request was longer than its window."""
-    (tmp_path / "shop").mkdir()
-    settings = Settings(
-        tmp_path / "shop",
-        tmp_path / "state",
-        tmp_path / "no-policy.yaml",
-        configured(name=f"openai:random@{server.url}/v1", max_steps=1, max_tokens=600, temperature=1.0),
-    )
-    runtime = await open_runtime(settings, NoDocuments())
-    seeded, events, failed = random.Random(1), list[Event](), list[str]()
-    try:
+    seeded, failed = random.Random(1), list[str]()
+    more = {"max_steps": 1, "max_tokens": 600, "temperature": 1.0}
+    async with project(tmp_path, {}, name=f"openai:random@{server.url}/v1", **more) as bench:
         for number in range(200):
             text = f"turn {number}: " + " ".join(seeded.choices(WORDS, k=seeded.choice([5, 20, 100])))
-            request = RunRequest(session_id="s", turn_id=str(number), input=TextInput(text=text), policy=READS)
-            result = await runtime.run(request, events.append, NobodyToAsk())
+            result = await bench.ask(text, asker=NobodyToAsk(), policy=READS)
             if result.error is not None and result.error.code == "model_failed":
                 failed.append(result.error.why)
-    finally:
-        await runtime.close()
+    events = bench.events
     condensed = [event for event in events if isinstance(event, ContextCondensed)]
     largest = max(event.usage.prompt_tokens for event in events if isinstance(event, UsageEvent))
     print("condensed", len(condensed), "largest prompt", largest, "failed", failed)

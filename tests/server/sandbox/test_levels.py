@@ -5,17 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from echo_service import echo
 
 from remit_server.errors import ToolError
 from remit_server.sandbox.bubblewrap.layer import LayerChange
@@ -302,28 +299,6 @@ try:
 except OSError:
     pass
 """
-
-
-@contextmanager
-def echo() -> Iterator[tuple[int, list[bytes]]]:
-    """Runs a service that repeats what it receives; yields its port, and what it has received."""
-    heard: list[bytes] = []
-
-    def serve() -> None:
-        while True:
-            try:
-                one, _ = listener.accept()
-            except OSError:
-                return
-            with one:
-                data = b"".join(iter(lambda: one.recv(4096), b""))  # noqa: B023
-                heard.append(data)
-                one.sendall(data.upper())
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, daemon=True).start()
-        yield listener.getsockname()[1], heard
-        listener.shutdown(socket.SHUT_RDWR)
 
 
 async def test_BOX_03_a_listed_port_of_this_machine_is_reached_and_no_other(online: Sandbox, workspace: Path) -> None:

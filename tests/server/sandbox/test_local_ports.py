@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from echo_service import echo
 from rule_programs import need_sandbox
 from threat_bench import LAX, result
 
@@ -23,28 +21,6 @@ GET = (
     "s.sendall(b'hello\\n'); s.shutdown(socket.SHUT_WR)\n"
     "print('got', b''.join(iter(lambda: s.recv(99), b'')))\n"
 )
-
-
-@contextmanager
-def echo() -> Iterator[tuple[int, list[bytes]]]:
-    """Runs a service without HTTP and TLS that repeats what it receives; yields its port, and what it has received."""
-    heard: list[bytes] = []
-
-    def serve() -> None:
-        while True:
-            try:
-                one, _ = listener.accept()
-            except OSError:
-                return
-            with one:
-                data = b"".join(iter(lambda: one.recv(4096), b""))  # noqa: B023
-                heard.append(data)
-                one.sendall(data.upper())
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, daemon=True).start()
-        yield listener.getsockname()[1], heard
-        listener.shutdown(socket.SHUT_RDWR)
 
 
 def records(bench: Any, kind: AuditKind) -> list[dict[str, str]]:

@@ -6,12 +6,14 @@ place of this one; and also checkpoints that were removed, changed or forged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from remit_governance.audit.proof.checkpoint import Checkpoint, SignedCheckpoint, read_line, signature_holds
 from remit_governance.canonical import digest_bytes
+
+NOT_OURS = "which is not one of ours: it was forged, or our key is in a locked keyring"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +127,18 @@ def _no_file(claim: Claim | None) -> Judgement:
     return Judgement(faults=(Fault(why),))
 
 
-def _line_faults(lines: Lines, trusted: frozenset[str]) -> list[str]:
-    faults: list[str] = []
-    for number, signed in enumerate(lines.signed, 1):
-        where = f"line {number} of the checkpoint file"
-        if signed is None:
-            faults.append(f"{where} was changed: it is not a checkpoint")
-        elif signed.key not in trusted:
-            faults.append(
-                f"{where} is signed with the key {signed.key[:16]}, which is not one of ours: it was forged, or our key"
-                " is in a locked keyring"
-            )
-        elif not signature_holds(signed):
-            faults.append(f"{where} has a wrong signature: it was changed or forged")
-    return faults
+def _line_faults(lines: Lines, trusted: Collection[str]) -> list[str]:
+    found = ((number, line_fault(signed, trusted)) for number, signed in enumerate(lines.signed, 1))
+    return [f"line {number} of the checkpoint file {why}" for number, why in found if why]
+
+
+def line_fault(signed: SignedCheckpoint | None, trusted: Collection[str]) -> str:
+    """Returns what is wrong with a line of checkpoints, or an empty text. `trusted` are our public keys."""
+    if signed is None:
+        return "was changed: it is not a checkpoint"
+    if signed.key not in trusted:
+        return f"is signed with the key {signed.key[:16]}, {NOT_OURS}"
+    return "" if signature_holds(signed) else "has a wrong signature: it was changed or forged"
 
 
 def _sequence_faults(signed: Sequence[SignedCheckpoint]) -> list[Fault]:
@@ -155,15 +155,22 @@ def _disagreement(ours: Sequence[Checkpoint], log: Evidence) -> list[Fault]:
     """Returns the fault of the first of this log's checkpoints that does not match its records; none if all match."""
     agreed = log.before
     for checkpoint in ours:
-        if checkpoint.count > log.count:
-            missing = span(log.count + 1, checkpoint.count)
-            return [Fault(f"the end was cut off: a checkpoint vouches for {missing}, now missing", log.count + 1)]
-        if log.hashes.get(checkpoint.count) != checkpoint.head:
-            first = max(1, min(agreed + 1, checkpoint.count))
-            changed = span(first, checkpoint.count)
-            return [Fault(f"the chain was recomputed: a checkpoint vouches for a different hash of {changed}", first)]
+        if fault := mismatch(checkpoint.count, checkpoint.head, "a checkpoint", log, agreed):
+            return [fault]
         agreed = max(agreed, checkpoint.count)
     return []
+
+
+def mismatch(count: int, head: str, who: str, log: Evidence, agreed: int) -> Fault | None:
+    """Returns the fault of a log that has no record `count` with the hash `head`, for which `who` vouches; None if it
+    matches. The records up to `agreed` match in any case."""
+    if count > log.count:
+        missing = span(log.count + 1, count)
+        return Fault(f"the end was cut off: {who} vouches for {missing}, now missing", log.count + 1)
+    if count >= log.before and log.hashes.get(count) != head:
+        first = max(1, min(agreed + 1, count))
+        return Fault(f"the chain was recomputed: {who} vouches for a different hash of {span(first, count)}", first)
+    return None
 
 
 def span(first: int, last: int) -> str:

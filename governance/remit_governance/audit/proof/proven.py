@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from remit_governance.audit.proof.checkpoint import Signer, signature_holds
-from remit_governance.audit.proof.checkpoint_file import Evidence, Fault, Lines, span
+from remit_governance.audit.proof.checkpoint import Signer
+from remit_governance.audit.proof.checkpoint_file import NOT_OURS, Evidence, Fault, Lines, line_fault, mismatch, span
 from remit_governance.audit.proof.head import Head, StoredHead
 
 LIMIT = (
@@ -64,24 +64,15 @@ def compare(elsewhere: Lines, trusted: Collection[str], log: Evidence) -> Proof:
     until = 0
     for number, signed in enumerate(elsewhere.signed, 1):
         where = f"line {number} of the checkpoints elsewhere"
-        if signed is None:
-            faults.append(Fault(f"{where} was changed: it is not a checkpoint"))
-        elif signed.key not in trusted:
-            faults.append(Fault(f"{where} is signed with the key {signed.key[:16]}, which is not one of ours"))
-        elif not signature_holds(signed):
-            faults.append(Fault(f"{where} has a wrong signature: it was changed or forged"))
+        wrong = line_fault(signed, trusted)
+        if signed is None or wrong:
+            faults.append(Fault(f"{where} {wrong}"))
         elif (said := signed.checkpoint).log != log.log:
             notes.append(f"{where} is of another log, with {said.count} records, which is not here")
-        elif said.count > log.count:
-            why = f"the end was cut off: {where} vouches for {span(log.count + 1, said.count)}, now missing"
-            faults.append(Fault(why, log.count + 1))
+        elif fault := mismatch(said.count, said.head, where, log, until):
+            faults.append(fault)
         elif said.count >= log.before:
-            if log.hashes.get(said.count) == said.head:
-                until = max(until, said.count)
-            else:
-                first = max(1, min(until + 1, said.count))
-                why = f"the chain was recomputed: {where} vouches for a different hash of {span(first, said.count)}"
-                faults.append(Fault(why, first))
+            until = max(until, said.count)
     if not faults and not until:
         faults.append(Fault("no checkpoint elsewhere is of this log: the log was replaced, or they are of another one"))
     return Proof(until, tuple(faults), tuple(dict.fromkeys(notes)))
@@ -97,8 +88,7 @@ def _fault(stored: StoredHead, ours: Mapping[str, Signer], log: Evidence, checkp
         return None
     signer = ours.get(signed.key)
     if signer is None:
-        why = "which is not one of ours: it was forged, or our key is in a locked keyring"
-        return Fault(f"the signed head is signed with the key {signed.key[:16]}, {why}")
+        return Fault(f"the signed head is signed with the key {signed.key[:16]}, {NOT_OURS}")
     if not signed.holds(signer):
         return Fault("the signed head has a wrong signature: it was changed or forged")
     return _disagreement(signed.head, log, checkpointed)
@@ -107,13 +97,8 @@ def _fault(stored: StoredHead, ours: Mapping[str, Signer], log: Evidence, checkp
 def _disagreement(head: Head, log: Evidence, checkpointed: int) -> Fault | None:
     if head.log != log.log:
         return Fault(f"it was replaced: the signed head is of another log, with {head.count} records", 1)
-    if head.count > log.count:
-        missing = span(log.count + 1, head.count)
-        return Fault(f"the end was cut off: the signed head vouches for {missing}, now missing", log.count + 1)
-    if head.count >= log.before and log.hashes.get(head.count) != head.head:
-        first = max(1, min(checkpointed + 1, head.count))
-        why = f"the chain was recomputed: the signed head vouches for a different hash of {span(first, head.count)}"
-        return Fault(why, first)
+    if fault := mismatch(head.count, head.head, "the signed head", log, checkpointed):
+        return fault
     if head.count < checkpointed:
         why = f"it counts {head.count} records, but a checkpoint counts {checkpointed}"
         return Fault(f"the signed head was put back to an earlier one: {why}")

@@ -8,10 +8,10 @@ and its reviews turn an allow into a question but do not replace an allow.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from functools import lru_cache, wraps
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -158,35 +158,40 @@ def _parse_each(sources: Sequence[Source], problems: list[Problem]) -> Iterator[
             problems.extend(error.problems)
 
 
-def _parse(source: Source) -> tuple[Document, PolicyForm]:
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _remembered(work: Callable[Concatenate[Source, P], T]) -> Callable[Concatenate[Source, P], T]:
+    """Keeps what a function makes of the last sources, unless they are large."""
+    once = cast("Callable[Concatenate[Source, P], T]", lru_cache(KEPT)(work))
+
+    @wraps(work)
+    def remembering(source: Source, /, *more: P.args, **named: P.kwargs) -> T:
+        return (once if len(source.text) <= MOST_KEPT else work)(source, *more, **named)
+
+    return remembering
+
+
+@_remembered
+def _parsed(source: Source) -> tuple[Document, PolicyForm]:
+    """Returns a source's places and its checked content. Raises PolicyError with every problem found."""
     return parse_policy(source.file, source.text, OF_PROJECT if source.project else OWN)
 
 
-_parse_once = lru_cache(KEPT)(_parse)
-
-
-def _parsed(source: Source) -> tuple[Document, PolicyForm]:
-    """Returns a source's places and its checked content. Raises PolicyError with every problem found."""
-    return (_parse_once if len(source.text) <= MOST_KEPT else _parse)(source)
-
-
-def _warn(source: Source) -> tuple[Problem, ...]:
-    return tuple(warnings_of(*_parsed(source)))
-
-
-_warn_once = lru_cache(KEPT)(_warn)
-
-
+@_remembered
 def _warned(source: Source) -> tuple[Problem, ...]:
     """Returns the warnings about the rules of a source that can be read."""
-    return (_warn_once if len(source.text) <= MOST_KEPT else _warn)(source)
+    return tuple(warnings_of(*_parsed(source)))
 
 
 _Checked: TypeAlias = tuple[Place, Rule, tuple[Problem, ...]]
 """A rule with its place, and with the problems that it has by itself."""
 
 
-def _compile(source: Source, tests: OwnTests, fold_case: bool) -> tuple[_Checked, ...]:
+@_remembered
+def _compiled(source: Source, tests: OwnTests, fold_case: bool) -> tuple[_Checked, ...]:
+    """Returns the rules of a source that can be read."""
     document, form = _parsed(source)
     checked: list[_Checked] = []
     for i, entry in _rules_of(form, source, tests):
@@ -194,14 +199,6 @@ def _compile(source: Source, tests: OwnTests, fold_case: bool) -> tuple[_Checked
         rule = compile_rule(entry, document.mark(place)[0], source, fold_case)
         checked.append((place, rule, tuple(_faults(entry, rule, document, place))))
     return tuple(checked)
-
-
-_compile_once = lru_cache(KEPT)(_compile)
-
-
-def _compiled(source: Source, tests: OwnTests, fold_case: bool) -> tuple[_Checked, ...]:
-    """Returns the rules of a source that can be read."""
-    return (_compile_once if len(source.text) <= MOST_KEPT else _compile)(source, tests, fold_case)
 
 
 def _own_tests(parsed: Sequence[tuple[Source, Document, PolicyForm]]) -> OwnTests:

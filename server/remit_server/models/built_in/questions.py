@@ -1,10 +1,13 @@
-"""What the answer to a question of the built-in model completes: the sentence that lacked a part (MOD-23). Pure."""
+"""The built-in model's questions whether a sentence is meant, and what the person's answer to a question completes
+(MOD-23, MOD-29). Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from remit_server.models.built_in.answers import Ending
 from remit_server.models.built_in.language.sentences import trimmed
 from remit_server.models.built_in.routes import (
     COMMAND,
@@ -19,6 +22,31 @@ from remit_server.models.built_in.routes import (
 )
 from remit_server.models.built_in.routing import MOST_CHARS, route
 from remit_server.models.built_in.turns import Turn
+
+_DID_YOU_MEAN = "Did you mean: {plain}? Say `yes`, or say it in other words."
+_MEANT = re.compile(r"Did you mean: (?P<mark>`+) ?(?P<plain>.+?) ?(?P=mark)\? Say `yes`")
+_YES = re.compile(
+    r"\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|exactly|right|correct|do it|go ahead|please do|ja|genau|jawohl|mach das|"
+    r"oui|d'accord|sí|si|claro|sì|certo|sim|はい)"
+    r"(?:[,!. ]+(?:please|bitte|stp|svp|por favor|per favore|do it|do that|mach das))?\W*",
+    re.IGNORECASE,
+)
+
+
+def as_code(text: str) -> str:
+    """Returns a text as code of Markdown, in two marks if it has one itself."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def did_you_mean(plain: str) -> str:
+    """Returns the question whether a plain sentence is meant."""
+    return _DID_YOU_MEAN.format(plain=as_code(plain))
+
+
+def suggest(plain: str) -> Ending:
+    """Returns the ending that asks whether a plain sentence is meant, and names it."""
+    return Ending(did_you_mean(plain), asks=True, suggestion=plain)
+
 
 _WAYS: Mapping[str, Sequence[str]] = {
     FILE: ("{wish} in {said}", "{wish} {said}"),
@@ -44,6 +72,8 @@ def whole_wish(turn: Turn, files: AbstractSet[str]) -> str:
 
 
 def _completed(wish: str, asked: str, said: str, files: AbstractSet[str]) -> str | None:
+    if (meant := _MEANT.match(asked)) is not None and _YES.fullmatch(said):
+        return meant["plain"]
     lacks = route(wish, files)
     is_new = not isinstance(route(said, files), Missing | None)
     if not isinstance(lacks, Missing) or is_new or lacks.question.partition("?")[0] not in asked:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from remit_governance.values import Intent
-from remit_server.models.built_in.answers import Ending, taken_in_part
+from remit_server.models.built_in.answers import taken_in_part
 from remit_server.models.built_in.routes import Routed
 from remit_server.models.ports import AssistantMessage, Message, ProposedCall, ToolMessage, ToolSpec, UserMessage
 
@@ -24,21 +23,6 @@ def is_offered(step: Routed, offered: Offered) -> bool:
     return any(tool.name == step.tool for tool in offered.get(step.intent, ()))
 
 
-def as_code(text: str) -> str:
-    """Returns a text as code of Markdown, in two marks if it has one itself."""
-    return f"`` {text} ``" if "`" in text else f"`{text}`"
-
-
-def did_you_mean(plain: str) -> str:
-    """Returns the question whether a plain sentence is meant."""
-    return _DID_YOU_MEAN.format(plain=as_code(plain))
-
-
-def suggest(plain: str) -> Ending:
-    """Returns the ending that asks whether a plain sentence is meant, and names it."""
-    return Ending(did_you_mean(plain), asks=True, suggestion=plain)
-
-
 @dataclass(frozen=True, slots=True)
 class TriedCall:
     """A call and its result, which is empty until there is one."""
@@ -52,7 +36,7 @@ class TriedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PastTurn:
     """A sentence of the person, and the answer to it."""
 
     said: str
@@ -67,7 +51,7 @@ class Turn:
     text: str
     tried: tuple[TriedCall, ...] = ()
     before: tuple[TriedCall, ...] = ()
-    earlier: tuple[Asked, ...] = ()
+    earlier: tuple[PastTurn, ...] = ()
 
     @property
     def call(self) -> ProposedCall | None:
@@ -110,29 +94,17 @@ class Turn:
         return self.result.startswith("error ")
 
 
-_DID_YOU_MEAN = "Did you mean: {plain}? Say `yes`, or say it in other words."
-_MEANT = re.compile(r"Did you mean: (?P<mark>`+) ?(?P<plain>.+?) ?(?P=mark)\? Say `yes`")
-_YES = re.compile(
-    r"\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|exactly|right|correct|do it|go ahead|please do|ja|genau|jawohl|mach das|"
-    r"oui|d'accord|sí|si|claro|sì|certo|sim|はい)"
-    r"(?:[,!. ]+(?:please|bitte|stp|svp|por favor|per favore|do it|do that|mach das))?\W*",
-    re.IGNORECASE,
-)
-
-
 def turn_of(messages: Sequence[Message]) -> Turn:
     """Returns the state of a conversation's last turn."""
-    turn, asked, earlier = Turn(""), "", tuple[Asked, ...]()
+    turn, earlier = Turn(""), tuple[PastTurn, ...]()
     for message in messages:
         match message:
             case UserMessage(text):
-                turn = Turn(asked if asked and _YES.fullmatch(text) else text, earlier=earlier)
+                turn = Turn(text, earlier=earlier)
             case AssistantMessage(_, calls) if calls:
                 turn = replace(turn, tried=(*turn.tried, TriedCall(calls[-1])))
             case AssistantMessage(text):
-                meant = _MEANT.match(text)
-                asked = meant["plain"] if meant else ""
-                earlier = (*earlier, Asked(turn.text, text))[-MOST_QUESTIONS:]
+                earlier = (*earlier, PastTurn(turn.text, text))[-MOST_QUESTIONS:]
             case ToolMessage(_, _, text) if turn.tried:
                 *before, last = turn.tried
                 turn = replace(turn, tried=(*before, TriedCall(last.call, text)))

@@ -24,19 +24,11 @@ from remit_server.models.built_in.guesses.looks import around, best_lines, may_a
 from remit_server.models.built_in.guesses.words import Wording
 from remit_server.models.built_in.language.sentences import Sentence, read_sentence
 from remit_server.models.built_in.language.words import says
+from remit_server.models.built_in.questions import as_code, suggest
 from remit_server.models.built_in.routes import Edited, Routed
 from remit_server.models.built_in.routing import MOST_CHARS, may_be_wish, route
 from remit_server.models.built_in.rules.looking import definition_of
-from remit_server.models.built_in.turns import (
-    LOOKS,
-    MOST_LINES,
-    Offered,
-    TriedCall,
-    Turn,
-    as_code,
-    is_offered,
-    suggest,
-)
+from remit_server.models.built_in.turns import LOOKS, MOST_LINES, Offered, TriedCall, Turn, is_offered
 from remit_server.models.built_in.wishes import odd_one, two_odd, wishes_in
 
 Follow = Callable[[Sequence[str], Turn], Routed | Ending | None]

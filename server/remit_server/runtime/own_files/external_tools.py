@@ -152,38 +152,33 @@ class ExternalTools(Mapping[str, AnyTool]):
         ]
         self.declared = tuple(declared.values())
         rows = {name: row_of(each) for name, each in declared.items()}
-        for name, row in await asyncio.to_thread(lambda: [*self._of_servers(), *self._of_plugins()]):
-            if row is None:
-                problems.append(name)
-            elif name in rows or name in _TAKEN or name in ALIASES or name == SELECT_INTENT:
+        for row in await asyncio.to_thread(lambda: [*self._of_servers(), *self._of_plugins()]):
+            if isinstance(row, str):
+                problems.append(row)
+            elif (name := row.name) in rows or name in _TAKEN or name in ALIASES or name == SELECT_INTENT:
                 problems.append(f"`{name}` is the name of another tool; the tool of the server or plugin is left out")
             else:
                 rows[name] = row
         self.problems, self.own = tuple(problems), tuple(rows.values())
 
-    def _of_servers(self) -> list[tuple[str, AnyTool | None]]:
-        """Returns each tool of the MCP servers as its name and row, and each problem as its text and None."""
-        found: list[tuple[str, AnyTool | None]] = []
+    def _of_servers(self) -> Iterator[AnyTool | str]:
+        """Yields the row of each tool of the MCP servers, and each problem as its text."""
         for file in server_files(self.folder):
             try:
                 server = read_server(file)
             except SetupError as error:
-                found.append((f"{error.what}: {error.why}; {error.fix}", None))
+                yield f"{error.what}: {error.why}; {error.fix}"
                 continue
-            rows = rows_of(server) if server.form.enabled else ()
-            found += [(row, None) if isinstance(row, str) else (row.name, row) for row in rows]
-        return found
+            if server.form.enabled:
+                yield from rows_of(server)
 
-    def _of_plugins(self) -> list[tuple[str, AnyTool | None]]:
-        """Returns each tool of the plugins as its name and row, and each problem as its text and None."""
-        found: list[tuple[str, AnyTool | None]] = []
+    def _of_plugins(self) -> Iterator[AnyTool | str]:
+        """Yields the row of each tool of the plugins, and each problem as its text."""
         for each in self._plugins.find():
             if each.life.reason and (each.record is None or each.record.enabled or each.record.reason):
-                found.append((f"the plugin `{each.name}` is {each.life.state}: {each.life.reason}", None))
+                yield f"the plugin `{each.name}` is {each.life.state}: {each.life.reason}"
             if (plugin := self._plugins.plugin(each)) is not None:
-                rows = rows_of_plugin(plugin)
-                found += [(row, None) if isinstance(row, str) else (row.name, row) for row in rows]
-        return found
+                yield from rows_of_plugin(plugin)
 
     def _wanted(self, form: ToolsForm) -> Iterator[Wanted]:
         """Yields each program once. `_declare` finds the entry of a program that tells its name itself."""

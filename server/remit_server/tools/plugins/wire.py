@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
-from remit_server.json_bounds import has_too_many_values
+from remit_server.json_bounds import has_too_many_values, has_values_below
 from remit_server.sandbox.channel import Holds
 
 MAX_FRAME = 2_000_000
@@ -123,7 +123,7 @@ class Wire:
             found = json.loads(body, parse_constant=_refuse)
         except (ValueError, RecursionError):
             raise ProtocolBreach("json", "a frame that is not JSON") from None
-        if _is_deeper(found, _DEEPEST):
+        if has_values_below(found, _DEEPEST):
             raise ProtocolBreach("json", f"a frame with values nested more than {_DEEPEST} deep")
         try:
             message = kind.model_validate(found)
@@ -177,16 +177,6 @@ class Wire:
             self._peer, self._is_held = (pid, uid), bool(held)
         elif self._peer != (pid, uid):
             raise ProtocolBreach("peer", "data from another process than the one that made the handshake")
-
-
-def _is_deeper(value: JsonValue, most: int) -> bool:
-    level: list[JsonValue] = [value]
-    for _ in range(most):
-        lists = [each for each in level if isinstance(each, list | dict)]
-        level = [inner for each in lists for inner in (each.values() if isinstance(each, dict) else each)]
-        if not level:
-            return False
-    return True
 
 
 def _refuse(word: str) -> None:

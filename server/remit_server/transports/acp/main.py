@@ -13,6 +13,7 @@ from remit_server.transports.acp.agent import Agent
 from remit_server.transports.acp.client_files import Access, ClientDocuments
 from remit_server.transports.acp.folders import Folders
 from remit_server.transports.acp.sdk import Lines
+from remit_server.uninterrupted import wait_for_any
 
 _END_S = 10.0
 """The seconds that cancelled turns may take to end when a signal ends the process."""
@@ -34,15 +35,15 @@ async def _converse(read: Callable[[Path], Settings], in_fd: int, out_fd: int) -
     lines.start()
     listening = asyncio.create_task(agent.client.listen())
     try:
-        await _first(listening, lost, told)
+        await wait_for_any(listening, lost, told)
         if told.is_set():
             folders.cancel()
         # A client that sends nothing more may still read. Running turns go on, but nobody is asked any more.
         quiet = asyncio.create_task(lines.answered())
         if told.is_set():
-            await _first(quiet, lost, within_s=_END_S)
+            await wait_for_any(quiet, lost, within_s=_END_S)
         else:
-            await _first(quiet, lost, told)
+            await wait_for_any(quiet, lost, told)
     finally:
         agent.lost = lost.is_set()
         folders.cancel()
@@ -50,11 +51,3 @@ async def _converse(read: Callable[[Path], Settings], in_fd: int, out_fd: int) -
         listening.cancel()
         await folders.close()
     return 0
-
-
-async def _first(*ends: asyncio.Event | asyncio.Task[None], within_s: float | None = None) -> None:
-    """Waits until the first of these has happened, for at most `within_s` seconds."""
-    waiting = {each if isinstance(each, asyncio.Task) else asyncio.create_task(each.wait()) for each in ends}
-    await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
-    for task in waiting - {each for each in ends if isinstance(each, asyncio.Task)}:
-        task.cancel()

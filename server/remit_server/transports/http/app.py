@@ -39,6 +39,7 @@ from remit_server.runtime.settings import Settings
 from remit_server.runtime.turns.streamed_client import StreamedClient
 from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 from remit_server.transports.http.openapi import AUDIT_QUERY, openapi
+from remit_server.uninterrupted import wait_for_any
 
 _SCRIPTS = ("page", "common", "questions", "chat", "audit", "agents")
 
@@ -205,17 +206,16 @@ class _Served:
                     client.take((await socket.receive_text()).encode())
 
         client = StreamedClient(self._runtime, self._turns, send, "ask" if self._asks else "never")
-        taking, shut_down = asyncio.create_task(take_all()), asyncio.create_task(client.shut_down.wait())
+        taking = asyncio.create_task(take_all())
         try:
-            await asyncio.wait((taking, shut_down), return_when=asyncio.FIRST_COMPLETED)
-            if shut_down.done():
-                await asyncio.wait((taking, asyncio.create_task(client.finish())), return_when=asyncio.FIRST_COMPLETED)
+            await wait_for_any(taking, client.shut_down)
+            if client.shut_down.is_set():
+                await wait_for_any(taking, asyncio.create_task(client.finish()))
             if not taking.done():
                 await send(ServerMessage(bye=True))
                 await socket.close()
         finally:
-            for task in (taking, shut_down):
-                task.cancel()
+            taking.cancel()
             await client.close()
 
 

@@ -16,6 +16,7 @@ from remit_server.streams import standard_streams
 from remit_server.transports.mcp.lines import serve_lines
 from remit_server.transports.mcp.server import make_server
 from remit_server.transports.mcp.web import PATH, open_app
+from remit_server.uninterrupted import wait_for_any
 from remit_server.workspace.ports import NoDocuments
 
 
@@ -43,11 +44,9 @@ async def _serve_pipe(offer: McpOffer, in_fd: int, out_fd: int) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, over.set)
         serving = asyncio.create_task(serve_lines(server, in_fd, out_fd, over.set))
-        told = asyncio.create_task(over.wait())
-        await asyncio.wait((serving, told), return_when=asyncio.FIRST_COMPLETED)
-        for task in (serving, told):
-            task.cancel()
-        await asyncio.wait((serving, told))
+        await wait_for_any(serving, over)
+        serving.cancel()
+        await asyncio.wait((serving,))
     finally:
         await runtime.close()
     return 0

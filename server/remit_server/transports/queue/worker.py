@@ -41,6 +41,7 @@ from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 from remit_server.transports.queue.broker import CALL_S, Broker
 from remit_server.transports.queue.names import ERROR, INBOX, PLACE, REQUEST, TurnKey, digest_of
 from remit_server.transports.queue.turn_log import Forgotten, Lost, Told, TurnWriter, find_message, read_told
+from remit_server.uninterrupted import wait_for_any
 
 NOBODY = "nobody on the queue can answer"
 ASKED_AGAIN_S = 1.0
@@ -184,20 +185,19 @@ class Worker:
 
     async def _next(self, fetch: Fetch, stop: asyncio.Event) -> Msg | None:
         """Returns the next request, or None if none has come yet or `stop` is set."""
-        fetching, stopping = asyncio.ensure_future(fetch(1, TAKING_S)), asyncio.create_task(stop.wait())
+        fetching = asyncio.ensure_future(fetch(1, TAKING_S))
         began = time.monotonic()
         try:
-            await asyncio.wait((fetching, stopping), return_when=asyncio.FIRST_COMPLETED)
+            await wait_for_any(fetching, stop)
             if fetching.done():
                 return fetching.result()[0]
         except (TimeoutError, Error, OSError) as error:  # a broker that has lost the queue may just stay silent
             log.debug("no request came: %s", error)
             await self._make_again()
             if time.monotonic() - began < TAKING_S / 2:
-                await asyncio.wait((stopping,), timeout=BACK_S)
+                await wait_for_any(stop, within_s=BACK_S)
         finally:
             fetching.cancel()
-            stopping.cancel()
         return None
 
     async def _keep_queue(self) -> None:

@@ -14,6 +14,7 @@ from remit_server.runtime.turns.streamed_client import Approving, StreamedClient
 from remit_server.runtime.turns.turn_streams import TurnStreams
 from remit_server.streams import standard_streams
 from remit_server.streams.line_streams import LONGEST_LINE, LineReader, LineWriter
+from remit_server.uninterrupted import wait_for_any
 from remit_server.workspace.ports import NoDocuments
 
 _END_S = 10.0
@@ -56,10 +57,11 @@ async def _converse(read: Callable[[], Settings], approving: Approving, in_fd: i
     writer.start()
     LineReader(in_fd, take, input_ended.set).start()
     try:
-        await _first(input_ended, client.shut_down, lost)
+        await wait_for_any(input_ended, client.shut_down, lost)
         finishing = asyncio.create_task(client.finish())
         # A client that sends nothing more may still read, and a signal may end the process meanwhile.
-        await _first(lost, finishing) if client.shut_down.is_set() else await _first(lost, client.shut_down, finishing)
+        meanwhile = () if client.shut_down.is_set() else (client.shut_down,)
+        await wait_for_any(lost, finishing, *meanwhile)
         if not lost.is_set():
             await asyncio.wait((finishing,), timeout=_END_S)
             await asyncio.wait((asyncio.create_task(say_goodbye()),), timeout=_END_S)
@@ -67,11 +69,3 @@ async def _converse(read: Callable[[], Settings], approving: Approving, in_fd: i
         await runtime.close()
         await client.close()
     return 0
-
-
-async def _first(*ends: asyncio.Event | asyncio.Task[None]) -> None:
-    """Waits until the first of these has happened."""
-    waiting = {each if isinstance(each, asyncio.Task) else asyncio.create_task(each.wait()) for each in ends}
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for task in waiting - {each for each in ends if isinstance(each, asyncio.Task)}:
-        task.cancel()

@@ -7,20 +7,19 @@ One thread reads and one thread writes, so that no peer can block the event loop
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
-import os
 import re
 import select
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn, cast
 
 from remit_server.json_bounds import MOST_VALUES, has_too_many_values
+from remit_server.machine.descriptors import write_all
+from remit_server.streams.descriptor_reader import DescriptorReader, read_some
 from remit_server.transports.lsp.rpc.custom_methods import Json
 
 MAX_MESSAGE = 64 * 1024 * 1024
@@ -242,90 +241,45 @@ def _no_such_number(name: str) -> NoReturn:
 
 _JSON = json.JSONDecoder(parse_constant=_no_such_number)
 
-
-logger = logging.getLogger(__name__)
-
 MAX_BACKLOG = 32 * 1024 * 1024
 """The most bytes queued for a client that does not read. Beyond that the client counts as lost."""
 
 STALL_S = 0.5
 """After this many seconds without input inside a message, its `Content-Length` is taken to be too large."""
 
-_CHUNK = 256 * 1024
-_PLACES = 64
 _BYTES_OF_A_PLACE = 16 * 1024
-"""A message takes one more place in the queue for each so many bytes, because parsing multiplies its size."""
+"""Of a message: parsing multiplies its size."""
 
 
 class ConnectionLost(BrokenPipeError):
     """The client is gone, or has not read for too long."""
 
 
-class FrameReader:
-    """Reads frames from a descriptor on a thread of its own and passes each to `deliver` on the event loop.
-
-    At most `_PLACES` frames are in the queue, and fewer if they are long. A frame's places are free again when
-    `deliver` has returned or raised.
-    """
+class FrameReader(DescriptorReader[Frame]):
+    """Reads frames from a descriptor; `End` is the last one."""
 
     def __init__(self, fd: int, deliver: Callable[[Frame], None]) -> None:
-        self._fd = fd
-        self._deliver = deliver
-        self._loop = asyncio.get_running_loop()
-        self._free = threading.Semaphore(_PLACES)
+        super().__init__(_frames(fd), deliver, partial(deliver, End()), _size, _BYTES_OF_A_PLACE)
 
-    def start(self) -> None:
-        """Starts reading. The thread is a daemon, because a read that never returns must not keep the process alive."""
-        threading.Thread(target=self._work, name="remit-lsp-reader", daemon=True).start()
 
-    def _work(self) -> None:
-        with suppress(ConnectionLost):
-            try:
-                self._read_all()
-            except ConnectionLost:
-                raise
-            except Exception:  # on any error, because a server that no longer reads has to end
-                logger.exception("the input cannot be read any more")
-            self._hand_on([End()])
+def _size(frame: Frame) -> int:
+    return frame.size if isinstance(frame, Message) else 0
 
-    def _read_all(self) -> None:
-        frames = FrameBuffer()
-        while data := self._read(frames):
-            self._hand_on(frames.feed(data))
-        self._hand_on(frames.finish())
 
-    def _hand_on(self, frames: Iterable[Frame]) -> None:
-        """Passes frames to the event loop, and waits for free places. Raises ConnectionLost if the loop has closed."""
-        for frame in frames:
-            places = min(_PLACES, 1 + frame.size // _BYTES_OF_A_PLACE) if isinstance(frame, Message) else 1
-            for _ in range(places):
-                self._free.acquire()
-            try:
-                self._loop.call_soon_threadsafe(self._handle, frame, places)
-            except RuntimeError as closed:
-                raise ConnectionLost("the event loop has closed") from closed
+def _frames(fd: int) -> Iterator[Frame]:
+    frames = FrameBuffer()
+    while data := read_some(fd):
+        yield from frames.feed(data)
+        # If the input pauses inside a message, the buffered part is examined.
+        if frames.waits and not _is_readable(fd, STALL_S):
+            yield from frames.stall()
+    yield from frames.finish()
 
-    def _handle(self, frame: Frame, places: int) -> None:
-        try:
-            self._deliver(frame)
-        finally:
-            self._free.release(places)
 
-    def _read(self, frames: FrameBuffer) -> bytes:
-        """Returns the next bytes, or none at the end of the input. If the input pauses inside a message, the buffered
-        part is examined first.
-        """
-        if frames.waits and not self._readable_within(STALL_S):
-            self._hand_on(frames.stall())
-        try:
-            return os.read(self._fd, _CHUNK)
-        except OSError:
-            return b""
-
-    def _readable_within(self, seconds: float) -> bool:
-        poll = select.poll()
-        poll.register(self._fd, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
+def _is_readable(fd: int, within_s: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(within_s * 1000))
 
 
 class FrameWriter:
@@ -366,10 +320,8 @@ class FrameWriter:
 
     def _work(self) -> None:
         while (data := self._next()) is not None:
-            view = memoryview(data)
             try:
-                while view:
-                    view = view[os.write(self._fd, view) :]
+                write_all(self._fd, data)
             except OSError:
                 self._lose()
                 return

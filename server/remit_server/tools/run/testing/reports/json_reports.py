@@ -155,7 +155,7 @@ def jest_results(data: bytes, root: Path) -> Report:
         name = file.name.removeprefix(f"{root}/")
         results += [_jest_test(name, test, root) for test in file.tests]
         if file.status == "failed" and not file.tests:
-            results.append(Result(name, "error", None, "error", first_lines(_plain(file.message)), name))
+            results.append(Result(name, "error", None, "error", first_lines(without_colours(file.message)), name))
     return Report(tuple(results))
 
 
@@ -165,7 +165,7 @@ def _jest_test(file: str, test: _JestTest, root: Path) -> Result:
     seconds = None if test.duration is None else test.duration / 1000
     if ending != "failed":
         return Result(test_id, ending, seconds, file=file)
-    text = _plain("\n".join(test.failures or []))
+    text = without_colours("\n".join(test.failures or []))
     places = [(path.removeprefix(f"{root}/"), int(line)) for path, line in _JS_PLACE.findall(text)]
     own = next((place for place in places if place[0] == file), None)
     kind: Kind = "assertion" if _JS_ASSERTION.search(text.partition("\n    at ")[0]) else "error"
@@ -227,10 +227,6 @@ def _has_failed(package: str, results: dict[str, Result]) -> bool:
         each.ending in {"failed", "error"} and (key == package or key.startswith(f"{package}."))
         for key, each in results.items()
     )
-
-
-def _plain(text: str) -> str:
-    return without_colours(text)
 
 
 def _read(form: type[F], data: bytes) -> F:
