@@ -124,6 +124,8 @@ def _leaves_out(text: str, found: Route, files: AbstractSet[str]) -> bool:
 def _is_meant(found: Route, said: Sentence) -> bool:
     """Returns whether a sentence asks for the route that was found, and for nothing else."""
     match found:
+        case Routed(tool="list_files") if said.files:  # it asks for something in that file
+            return False
         case ValueOf() | Tail() | Routed() if is_look(found):
             return _SECOND_QUESTION.search(said.bare) is None
         case Routed(tool=tool, arguments=arguments):

@@ -313,7 +313,8 @@ def _tell_value(asked: ValueOf, turn: Turn, offered: Offered) -> Routed | Ending
         lines: dict[str, JsonValue] = {"offset": found[0].line, "limit": MOST_SHOWN_LINES}
         return Routed(Intent.ANALYZE, "read_file", {"path": found[0].path, **lines})
     told = "\n".join(f"{each.path}:{each.line}: {each.text}" for each in found)
-    return Ending(verbatim(told), done=True) if 0 < len(found) <= MOST_VALUES else None
+    most = MOST_VALUES if len(looked) == 1 else 1  # the last word alone may be that of other settings too
+    return Ending(verbatim(told), done=True) if 0 < len(found) <= most else None
 
 
 _OPENS = ("[", "{", "(", ":")

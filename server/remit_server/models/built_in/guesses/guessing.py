@@ -111,11 +111,18 @@ def _leaves_wish(wording: Wording, plain: str) -> bool:
     clauses = [text[at:to] for at, to in pairwise((*ends, len(text)))]
     for clause in clauses if len(clauses) > 1 else ():
         words = [each for each in wording.words if each in stems(clause)]
-        if _VERB_OF_CHANGE.match(clause) and words and all(done.isdisjoint(alike(each)) for each in words):
+        if (
+            _VERB_OF_CHANGE.match(clause)
+            and not _SAME.search(clause)
+            and words
+            and all(done.isdisjoint(alike(each)) for each in words)
+        ):
             return True
     return False
 
 
+_SAME = re.compile(r"\b(?:it|this|that|them|das|es|sie|ça|cela|les?|eso|esto|lo|isso|isto|ciò|questo)\b", re.IGNORECASE)
+"""Pronouns, with which a clause says again what another one says."""
 _VERB_OF_CHANGE = re.compile(
     r"(?:please |also )?(?:set|change|turn|switch|enable|disable|raise|lower|increase|decrease|bump|update|make|rename|"
     r"fix|setz\w*|[äa]nder\w*|schalt\w*|mets|passe|change|active|cambia|pon|activa|imposta|metti|attiva|muda)\b",

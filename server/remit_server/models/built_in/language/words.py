@@ -52,7 +52,7 @@ BY_STEM = frozenset(
     {
         "readme", "makefile", "license", "licence", "changelog", "dockerfile", "gitignore", "dockerignore",
         "editorconfig", "contributing", "authors", "notice", "todo", "version", "codeowners", "procfile", "gemfile",
-        "jenkinsfile", "vagrantfile",
+        "jenkinsfile", "vagrantfile", "pyproject",
     }
 )  # fmt: skip
 _DESCRIBED = re.compile(
