@@ -65,6 +65,7 @@ from remit_server.models.built_in.routes import (
     FILE,
     MESSAGE,
     NEW_NAME,
+    NO_FOLDER,
     NEW_TEXT,
     OWN_GIT,
     PLACE,
@@ -415,6 +416,7 @@ def test_MOD_23_a_file_is_measured_and_its_end_shown(sentence: str, found: Route
 
 MISSING = {
     "delete the file": FILE,
+    "delete the folder sub": NO_FOLDER.format(command="rm -r sub"),
     'replace "milk" with "bread"': FILE,
     "rename notes.txt": NEW_NAME,
     "rename total in src/cart.py": NEW_NAME,

@@ -96,6 +96,7 @@ DOCSTRING = 'What shall the docstring say? As in: add the docstring "Adds two nu
 MESSAGE = 'With which message? As in: commit everything with the message "Name the totals"'
 OWN_GIT = "Commands that I run cannot write `.git`. In your own terminal: {command}"
 BRANCH = "Commands that I run cannot write `.git`, so I make no branches. In your own terminal: git switch -c {name}"
+NO_FOLDER = "I delete single files, and no folders. To delete it with all that it holds, say: run `{command}`"
 COMMAND = "Which command? As in: run `make test`"
 
 _LOOKS = frozenset({"read_file", "search_files", "list_files", "get_symbols", "git_status", "git_diff"})

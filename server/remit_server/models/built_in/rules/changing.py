@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 
 from remit_governance.values import Intent
@@ -22,6 +23,7 @@ from remit_server.models.built_in.routes import (
     LINE,
     NEW_NAME,
     NEW_TEXT,
+    NO_FOLDER,
     VALUE,
     Edited,
     Missing,
@@ -152,7 +154,17 @@ def take_delete(said: Sentence) -> Route:
     one = len(said.files) == 1 and not said.paths and means_file(said)
     if one and not tells_of_part(said) and words_left(said, "deletes", whole=True) == 0:
         return Routed(Intent.CODE, "delete_file", {"path": said.files[0]})
+    if (folder := _folder_in(said)) is not None and not said.files:
+        return Missing(NO_FOLDER.format(command=shlex.join(("rm", "-r", folder))))
     return Missing(FILE) if not said.files and not said.paths and words_left(said, "deletes") == 0 else None
+
+
+def _folder_in(said: Sentence) -> str | None:
+    """Returns the folder that a wish to delete names, if it names nothing else."""
+    found = FOLDER.search(said.bare)
+    rest = "" if found is None else said.bare.replace(found[0], " ", 1)
+    alone = found is not None and words_left(replace(said, bare=rest), "deletes", whole=True) == 0
+    return next(filter(None, found.groups()), None) if found is not None and alone else None
 
 
 def take_remove(said: Sentence) -> Route:
