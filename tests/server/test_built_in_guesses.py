@@ -106,14 +106,14 @@ LOOKS = [
 ]
 
 
-async def test_MOD_29_a_question_is_answered_with_the_lines_that_have_its_words(
+async def test_MOD_29_a_question_is_declined_with_the_lines_that_have_its_words(
     tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     async with project(tmp_path, FILES) as bench:
         for sentence, text in LOOKS:
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
-                assert (result.status, text in (result.final_output or "")) == ("completed", True)
+                assert (result.status, text in (result.final_output or "")) == ("declined", True)
 
 
 NOTHING = [

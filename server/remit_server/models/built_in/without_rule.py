@@ -213,12 +213,12 @@ def _answer_with_lines(wording: Wording, turn: Turn, offered: Offered) -> Routed
         first, count = around(line)
         read = Routed(Intent.ANALYZE, "read_file", {"path": line.path, "offset": first, "limit": count})
         shown = turn.result_of(read)
-        return read if shown is None else Ending(told_around(line, shown_lines(shown)), done=True)
+        return read if shown is None else Ending(told_around(line, shown_lines(shown)))
     if not best and named is not None:
         read = Routed(Intent.ANALYZE, "read_file", {"path": named, "limit": MOST_SHOWN_LINES})
         shown = turn.result_of(read)
-        return read if shown is None else Ending(told_whole(named, shown_lines(shown)), done=True)
-    return Ending(told(best), done=True) if best else None
+        return read if shown is None else Ending(told_whole(named, shown_lines(shown)))
+    return Ending(told(best)) if best else None
 
 
 MOST_SHOWN_LINES = 80
