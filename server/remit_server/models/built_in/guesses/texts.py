@@ -94,7 +94,8 @@ def _told_pairs(wording: Wording) -> Iterator[tuple[str, str]]:
         new = arrow["new"].strip(" .\"'`")
         words = arrow["old"].strip(" \"'`").split()
         yield from ((" ".join(words[at:]).strip("\"'`"), new) for at in range(len(words)))
-    for found in _CONTRAST.finditer(said.short) if len(said.quoted) != _OLD_AND_NEW else ():
+    of_more = len(said.quoted) == _OLD_AND_NEW or len(wording.literals) > _OLD_AND_NEW
+    for found in () if of_more else _CONTRAST.finditer(said.short):
         yield found["other"], found["one"]
 
 

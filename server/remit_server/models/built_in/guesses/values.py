@@ -144,7 +144,7 @@ _BRIEF = frozenset({"mem", "ram", "age", "key", "vat", "tax", "fee"})
 """Short words that say enough of a setting."""
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*_\w+|[a-z]{3,}[A-Z]\w*")
 """A name that must be in the line that sets it."""
-_DIRECTIVE = re.compile(r"(?P<head>\s*)(?P<name>[a-z]\w+)\s+(?P<value>[^\s;{]+)(?P<tail>;\s*(?:#.*)?)")
+_DIRECTIVE = re.compile(r"(?P<head>\s*(?P<name>[a-z]\w+)\s+)(?P<value>[^\s;{]+)(?P<tail>;\s*(?:#.*)?)")
 """Matches a line such as `keepalive_timeout 65s;`."""
 
 
