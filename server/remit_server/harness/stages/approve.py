@@ -158,6 +158,7 @@ async def _take(proposal: Proposal, review: Review, ctx: CallContext, record: Ca
     assert isinstance(proposal.plan, WritePlan), "only the parts of a write are offered"
     taken = take(proposal.plan, review.left_out)
     if taken is None:
+        record.note_nothing_taken()
         raise refuse_by_person(review)
     record.note_part(proposal.plan, taken.plan)
     asked, rejected = record.approval_id or "", taken.shown - taken.accepted
