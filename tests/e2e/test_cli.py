@@ -443,6 +443,18 @@ def test_the_doctor_says_what_to_do_about_what_is_missing(remit: CommandLine, tm
     assert "install bubblewrap" in bad["sandbox"]["fix"]
 
 
+@pytest.mark.parametrize("whose", ["file", "variable"])
+def test_the_doctor_checks_everything_else_without_the_configuration(whose: str, remit: CommandLine) -> None:
+    remit.config.mkdir(parents=True, exist_ok=True)
+    sound = {line["name"] for line in remit("doctor", "--json").lines}
+    (remit.config / "config.yaml").write_text("model: [\n" if whose == "file" else "")
+    done = remit("doctor", "--json", **({"REMIT_MAX_STEPS": "many"} if whose == "variable" else {}))
+    assert done.code == FAILED
+    (bad, *_), names = done.lines, {line["name"] for line in done.lines}
+    assert (bad["name"], bad["good"], bool(bad["fix"])) == ("config", False, True)
+    assert names == {*sound, "config"}
+
+
 # a prompt
 
 
