@@ -74,7 +74,8 @@ def test_AUD_06_what_your_own_answers_deny_is_found_as_denied_with_its_line(
         f"version: 1\n{name}:\n  - {{ path: nowhere }}\n  - {{ command: git push }}\n  - {{ path: src/cart.py }}\n"
     )
     line = 4 if "push" in asked else 5
-    assert remit("--approve", "session", asked).code == DENIED
+    done = remit("--approve", "session", asked)
+    assert (done.code, done.out.count("was denied by")) == (DENIED, 1 if name == "final_deny" else 2)
     denied = log(remit, "--decision", "denied")
     (number,) = [r["number"] for r in denied if r["kind"] == "tool_outcome"]
     assert {r["denied_by"] for r in denied} == {"standing_answer"}

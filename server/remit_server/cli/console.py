@@ -131,9 +131,10 @@ _BUILT_IN = "built-in"
 @dataclass(slots=True)
 class _Screen:
     """Draws a turn's events. `printed` has the lines that the last call's program printed. `repeats` is whether the
-    built-in model answers, which repeats them in its answer."""
+    built-in model answers, which repeats them in its answer. `refused` is the last call's error."""
 
     repeats: bool = False
+    refused: str | None = None
     printed: list[str] = field(default_factory=list[str])
 
     def take(self, event: Event) -> None:
@@ -145,6 +146,10 @@ class _Screen:
                 self.printed = []
             case ToolOutput(text=text):
                 self.printed.append(text)
+            case ToolResultEvent(error=error):
+                self.refused = None if error is None else error.message
+            case ErrorEvent(error=error) if error.message == self.refused:
+                return
             case RunCompleted(result=result) if self.repeats and self.printed and result.final_output:
                 said = "\n".join(self.printed).strip()
                 rest = re.sub(rf"\A(`{{3,}})\n{re.escape(said)}\n\1\n+", "", result.final_output)
@@ -217,7 +222,8 @@ def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChan
             yield style_text(f"stopped: {visible_again(event.error.fix)}", "yellow")
         case ErrorEvent():
             yield style_text(f"error: {visible_again(_with_code(event.error.message, event.error))}", "red")
-            yield f"  fix: {visible_again(event.error.fix)}"
+            if event.error.fix:
+                yield f"  fix: {visible_again(event.error.fix)}"
         case ContextCondensed():
             sent = f"{event.before_tokens} to {event.after_tokens} of {event.window} tokens"
             yield style_text(f"the conversation was condensed for the model, from {sent}; all of it is kept", "dim")
@@ -267,7 +273,7 @@ _SHORT = 60
 def _told_at_length(result: RunResult) -> bool:
     """Returns whether the answer has told the reason, in a line or more."""
     reason, answer = (result.reason or "").lower(), (result.final_output or "").lower()
-    return len(reason) > _SHORT and reason in answer
+    return (len(reason) > _SHORT and reason in answer) or (reason != "" and answer.rstrip(" .").endswith(f": {reason}"))
 
 
 def _changes(result: RunResult, command: str) -> Iterable[str]:
@@ -309,7 +315,8 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
     if code is ErrorCode.DRY_RUN:
         yield from _would(event.data)
     elif event.error is not None:
-        yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
+        if event.error.fix:
+            yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
         for reason in () if unruled else named:
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"

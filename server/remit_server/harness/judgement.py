@@ -94,6 +94,7 @@ class Judgement:
             named.message if by_default and named else self.answer.reason,
             _way_on(decision, named or decision.deciding, position) if by_policy else _LEAVE_IT.format(rules),
             code=ErrorCode.DENIED,
+            for_person="" if beyond else None,
         )
         if not by_policy:
             error.data = {STANDING_ANSWER: self.answer.source}

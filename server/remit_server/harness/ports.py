@@ -137,7 +137,7 @@ class Unasked:
 
 
 NEVER_ASK = Unasked(
-    "`--approve never` denies what needs approval",
+    "`--approve never` answers no to every question",
     "leave out `--approve never`, or allow it in the policy",
 )
 """For a command or a server that was started with `--approve never`."""

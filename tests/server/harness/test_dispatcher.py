@@ -67,6 +67,17 @@ async def test_TOOL_02_the_fix_of_a_denied_call_follows_from_where_its_rule_come
     assert (SAYS.no_policy_can_allow_this in refused.error.fix) is built_in
 
 
+@pytest.mark.parametrize("handed", ["model", "person"])
+async def test_TOOL_02_a_fix_is_worded_for_who_reads_it(handed: str, make_bench: Any) -> None:
+    calls = [call("write_file", path=".git/config", content="x"), call("write_file", path="b.py", content="x")]
+    bench = await make_bench({"calls": [intent("CODE"), *calls]}, {"text": "ok"})
+    await bench.ask("go", asker=Answering("deny"))
+    denied, refused = bench.of("tool_result")
+    read = [each.error.fix if handed == "person" else each.output.partition("\nfix: ")[2] for each in (denied, refused)]
+    assert ["a person" in each for each in read] == [handed == "model", False]
+    assert [bool(each) for each in read] == [True, handed == "model"]
+
+
 async def test_each_call_is_recorded_with_the_actions_that_policy_judged(make_bench: Any) -> None:
     """POL-13: the actions are kept for a replay, of denied calls too; a call refused before policy has none."""
     bench = await make_bench(

@@ -150,6 +150,7 @@ class ApprovalDesk:
                 f"nobody answered within {self.ttl_s:g} seconds",
                 "ask again when somebody is there",
                 code=ErrorCode.APPROVAL_EXPIRED,
+                for_person="ask for it again",
             )
         await self._remember(answered.accepted, turn)
         if answered.accepted.decision == "deny":
@@ -297,6 +298,7 @@ def refuse_by_person(review: Review) -> ToolError:
         "".join([PERSON_SAID_NO, *(f": {' '.join(each.split())}" for each in words)]),
         "do as they say" if words else "do not try it again; say what was refused, or ask what to do instead",
         code=ErrorCode.APPROVAL_DENIED,
+        for_person="",
     )
 
 

@@ -35,7 +35,7 @@ from remit_server.contract import (
     ToolResultEvent,
     ToolTrace,
 )
-from remit_server.errors import AlreadySo, ToolError, addressed_to_person, told_to_person
+from remit_server.errors import AlreadySo, ToolError, told_to_person
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.audit_events import (
@@ -451,12 +451,11 @@ class CallRecord:
         return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
     def _payload(self, error: ToolError) -> ErrorPayload:
-        """Returns a failure as clients show it, without secrets, worded for a person: also its fix, if a person made
-        the call. What the model reads of the same call stays worded for a model."""
-        payload = redact_error(error, self.redactor)
+        """Returns a failure as clients show it, without secrets, worded for a person. What the model reads of the same
+        call stays worded for a model, and so does the fix if another agent made the call."""
+        for_model = self.turn.caller == "agent"
+        payload = redact_error(error.payload() if for_model else error.payload_for_person(), self.redactor)
         told = {name: told_to_person(getattr(payload, name), self.shown) for name in ("message", "what", "why")}
-        if self.turn.caller == "human":
-            told["fix"] = addressed_to_person(payload.fix)
         return payload.model_copy(update=told)
 
     def _redact(self, text: str) -> str:

@@ -92,6 +92,7 @@ def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
         f"it would {shown.title}, {asked}",
         "go on as if it were done, and say what else there is to do",
         code=ErrorCode.DRY_RUN,
+        for_person="",
     )
     diffs: list[JsonValue] = [each.model_dump(mode="json") for each in shown.diffs]
     error.data = {"would": shown.title, "command": shown.command, "diffs": diffs}

@@ -101,7 +101,7 @@ OWN_REFUSALS = REFUSALS | {
 }
 """The same for the person's own calls, which end at the gate; a model that the gate stops can declare an intent."""
 SAID_SO: Mapping[Declined, str] = MappingProxyType(
-    {"declined": "the model could not do this", "asks": "it asks you for what is missing"}
+    {"declined": "the model could not do this", "asks": "the model asks you for what is missing"}
 )
 SAID_NOTHING = "the model gave no answer"
 LAST_FAILED = "the last command failed"
