@@ -187,7 +187,8 @@ def _nothing_to_change(turn: PastTurn, left: Sequence[str], arguments: UndoArgum
     if arguments.paths is not None:
         raise ToolError(nothing, why, "leave `paths` out for the other files of the turn, or name another turn")
     others = any(each.turn_id != turn.turn_id for each in can_take_back(ctx.history.turns(), direction))
-    text = f"{nothing}: {why}; {_THEN[direction] if others else f'this session has no more to {direction}'}"
+    then = f", and {_THEN[direction]}" if others else ""
+    text = f"{nothing}: {why}; the turn counts as {_DONE[direction]}{then}"
     data: dict[str, JsonValue] = {"turn": turn.turn_id, "changed": [], "left": [*left]}
     return WritePlan((), Outcome(text, text, data), undoes=(turn.turn_id,))
 
