@@ -25,17 +25,31 @@ from remit_server.contract import ErrorCode, ErrorPayload
 
 
 class RemitError(Exception):
-    """An error with a code and with what, why and fix in words for a person."""
+    """An error with a code and with what, why and fix. `for_person` is the fix as a person reads it, if `fix` is for a
+    model; it is empty if they have nothing to do."""
 
     code = ErrorCode.INTERNAL
 
     def __init__(
-        self, what: str, why: str, fix: str, *, code: ErrorCode | None = None, retryable: bool = False
+        self,
+        what: str,
+        why: str,
+        fix: str,
+        *,
+        code: ErrorCode | None = None,
+        retryable: bool = False,
+        for_person: str | None = None,
     ) -> None:
         super().__init__(f"{what}: {why}")
         self.what, self.why, self.fix, self.retryable = what, why, fix, retryable
+        self._for_person = for_person
         if code is not None:
             self.code = code
+
+    @property
+    def for_person(self) -> str:
+        """The fix as a person reads it."""
+        return addressed_to_person(self.fix) if self._for_person is None else self._for_person
 
     def payload(self) -> ErrorPayload:
         """Returns the error as it is sent over the wire."""
@@ -47,6 +61,10 @@ class RemitError(Exception):
             why=self.why,
             fix=self.fix,
         )
+
+    def payload_for_person(self) -> ErrorPayload:
+        """Returns the error as it is sent to a person who watches, or who made the call."""
+        return self.payload().model_copy(update={"fix": self.for_person})
 
 
 class ToolError(RemitError):
@@ -99,6 +117,9 @@ class SetupError(RemitError):
 
 _ADDRESSED: Mapping[str, str] = MappingProxyType(
     {
+        "leave it as it is; a person ": "you ",
+        "leave it as it is; no ": "no ",
+        "leave it; a person ": "you ",
         "ask the person to ": "",
         "have the person ": "",
         "have a person ": "",

@@ -308,6 +308,42 @@ def test_policy_explain_gives_the_verdict_and_every_reason(
     assert remit("policy", "explain", "--action", json.dumps(action)).out.startswith(f"{verdict} · risk ")
 
 
+@pytest.mark.parametrize(
+    ("rule", "code", "verdict"),
+    [
+        ("deny: [{command: git push}]", DENIED, "deny"),
+        ("final_deny: [{command: git push}]", DENIED, "deny"),
+        ("overrides: [{command: git push, answer: deny}]", DENIED, "deny"),
+        ("allow: [{command: git push}]", DONE, "allow"),
+        ("deny: [{command: git pull}]", DONE, "require_review"),
+    ],
+)
+def test_POL_10_explain_names_the_standing_answer_that_decides_with_its_line(
+    rule: str, code: int, verdict: str, remit: CommandLine
+) -> None:
+    remit.config.mkdir(parents=True, exist_ok=True)
+    permissions = remit.config / "permissions.yaml"
+    permissions.write_text(f"version: 1\n{rule}\n")
+    action = json.dumps({"syscall": "process.exec", "command": "git push"})
+    done = remit("policy", "explain", "--action", action, "--json")
+    assert (done.code, done.json["verdict"]) == (code, verdict)
+    first = done.json["reasons"][0]
+    answered = verdict != "require_review"
+    assert (first["layer"] == "permissions", (first["file"], first["line"]) == (str(permissions), 2)) == (answered,) * 2
+    assert remit("policy", "explain", "--jsonl", stdin=action).json["verdict"] == verdict
+
+
+@pytest.mark.parametrize("words", [("--approve", "never"), ()], ids=["never", "json"])
+def test_CLI_04_a_denial_says_why_nobody_was_asked(words: tuple[str, ...], remit: CommandLine) -> None:
+    done = remit("--json", *words, "run git push")
+    assert done.code == DENIED
+    (resolved,) = done.of("approval_resolved")
+    assert resolved["by"] == "unavailable"
+    refused = done.of("tool_result")[-1]["error"]
+    for told in (resolved["reason"], refused["why"], refused["fix"]):
+        assert ("`--approve never`" in told, "`--json`" in told) == (bool(words), not words)
+
+
 def test_policy_explain_answers_line_by_line(remit: CommandLine) -> None:
     lines = '{"syscall": "fs.read", "path": "a"}\n\nnonsense\n{"syscall": "fs.write", "path": "generated/a"}\n'
     done = remit("policy", "explain", "--jsonl", stdin=lines)
@@ -405,6 +441,18 @@ def test_the_doctor_says_what_to_do_about_what_is_missing(remit: CommandLine, tm
     assert set(bad) == {"policy", "sandbox", "model"}
     assert all(finding["fix"] for finding in bad.values())
     assert "install bubblewrap" in bad["sandbox"]["fix"]
+
+
+@pytest.mark.parametrize("whose", ["file", "variable"])
+def test_the_doctor_checks_everything_else_without_the_configuration(whose: str, remit: CommandLine) -> None:
+    remit.config.mkdir(parents=True, exist_ok=True)
+    sound = {line["name"] for line in remit("doctor", "--json").lines}
+    (remit.config / "config.yaml").write_text("model: [\n" if whose == "file" else "")
+    done = remit("doctor", "--json", **({"REMIT_MAX_STEPS": "many"} if whose == "variable" else {}))
+    assert done.code == FAILED
+    (bad, *_), names = done.lines, {line["name"] for line in done.lines}
+    assert (bad["name"], bad["good"], bool(bad["fix"])) == ("config", False, True)
+    assert names == {*sound, "config"}
 
 
 # a prompt

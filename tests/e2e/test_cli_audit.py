@@ -15,7 +15,7 @@ from audit_logs import recompute
 from command_line import CommandLine
 from messages import SAYS
 
-DONE, FAILED, USAGE = 0, 1, 2
+DONE, FAILED, USAGE, DENIED = 0, 1, 2, 3
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -61,6 +61,32 @@ def test_filters_narrow_what_is_shown(used: CommandLine) -> None:
     assert log(used, "--rule", "generated-code-is-not-edited") == denied
     assert log(used, "--rule", "generated-code-is-not-edited", "--tool", "read_file") == []
     assert log(used, "--limit", "2") == every[-2:]
+
+
+@pytest.mark.parametrize("name", ["deny", "final_deny"])
+@pytest.mark.parametrize(("asked", "verdict"), [("run git push", "require_review"), ("read src/cart.py", "allow")])
+def test_AUD_06_what_your_own_answers_deny_is_found_as_denied_with_its_line(
+    name: str, asked: str, verdict: str, remit: CommandLine
+) -> None:
+    remit.config.mkdir(parents=True, exist_ok=True)
+    permissions = remit.config / "permissions.yaml"
+    permissions.write_text(
+        f"version: 1\n{name}:\n  - {{ path: nowhere }}\n  - {{ command: git push }}\n  - {{ path: src/cart.py }}\n"
+    )
+    line = 4 if "push" in asked else 5
+    done = remit("--approve", "session", asked)
+    assert (done.code, done.out.count("was denied by")) == (DENIED, 1 if name == "final_deny" else 2)
+    denied = log(remit, "--decision", "denied")
+    (number,) = [r["number"] for r in denied if r["kind"] == "tool_outcome"]
+    assert {r["denied_by"] for r in denied} == {"standing_answer"}
+    told = remit("audit", "why", str(number), "--json").json
+    rule = {"action": "deny", "rule": f"permissions.{name}", "at": f"{permissions}:{line}"}
+    assert rule.items() <= told["reasons"][0].items()
+    assert told["reasons"][1]["action"] == verdict
+    assert (told["now"]["verdict"], told["now"]["differs"]) == ("deny", False)
+    permissions.unlink()
+    now = remit("audit", "why", str(number), "--json").json["now"]
+    assert (now["verdict"], now["differs"]) == (verdict, True)
 
 
 def test_filters_by_time(used: CommandLine) -> None:

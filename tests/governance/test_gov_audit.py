@@ -80,7 +80,7 @@ FILTERS = {
     "tool": (AuditFilter(tool_name="write_file"), 30),
     "no such tool": (AuditFilter(tool_name="x' OR 1=1 --"), 0),
     "kind": (AuditFilter(kind=AuditKind.TOOL_OUTCOME), 15),
-    "decision": (AuditFilter(policy_decision="denied"), 6),
+    "decision": (AuditFilter(policy_decision="denied"), 10),
     "rule and session": (AuditFilter(policy_rule_name="write-workspace", session_id="s2"), 10),
     "call": (AuditFilter(tool_call_id="c3"), 2),
     "limit": (AuditFilter(limit=7), 7),

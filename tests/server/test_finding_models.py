@@ -17,6 +17,7 @@ from small_server import small_server
 from remit_server.cli.commands.models_and_tools.model import describe_report
 from remit_server.errors import SetupError
 from remit_server.models.check import check_model, why_not_there
+from remit_server.models.choose import model_folder
 from remit_server.models.finding import (
     USUAL,
     Choice,
@@ -30,7 +31,7 @@ from remit_server.models.finding import (
     find_served,
 )
 from remit_server.models.local.options import EngineOptions
-from remit_server.runtime.connecting import connect_model, own_file
+from remit_server.runtime.connecting import connect_model, describe_connected, own_file
 
 OLLAMA = {
     "/api/tags": b'{"models":[{"name":"qwen3:4b","model":"qwen3:4b","size":2500000000,"details":{"parameter_size":"4.0B"}},{"name":null},7]}',
@@ -195,6 +196,44 @@ def test_MOD_27_a_server_that_answers_for_another_model_than_was_named_is_told_o
     assert (other.ok, name in other.device) == (True, True)
     with small_server() as reference:
         assert name not in asyncio.run(check_model(reference, EngineOptions())).device
+
+
+@pytest.mark.asyncio
+async def test_MOD_27_a_model_is_kept_under_the_name_that_its_server_has_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMIT_CONFIG_DIR", str(tmp_path))
+    with small_server() as reference:
+        name = reference.partition(":")[2].partition("@")[0]
+        wrong = reference.replace(name, "nosuch", 1)
+        for named in (wrong, reference):
+            connected = await connect_model(named, None)
+            assert connected.report.answers_as == (reference if named == wrong else None)
+            assert connected.before is None
+            assert json.dumps(reference) in (tmp_path / "config.yaml").read_text()
+            assert reference in describe_connected(connected)
+
+
+@rows(
+    ("name", "service"),
+    [("gpt-4o", "openai:"), ("claude-opus-4", "anthropic:"), ("Gemini-2.5", "google:"), ("smol", None)],
+)
+def test_MOD_27_a_bare_name_that_no_folder_has_is_told_how_served_models_are_named(
+    name: str, service: str | None
+) -> None:
+    problem = asyncio.run(check_model(name, EngineOptions())).problem
+    assert problem is not None
+    ways = [
+        f"{each}{name}`" for each in ("openai:", "anthropic:", "google:", "ollama:") if f"{each}{name}`" in problem.fix
+    ]
+    assert ways == [f"{each}{name}`" for each in (service, "ollama:") if each is not None]
+    assert f"openai:{name}@http" in problem.fix
+
+
+def test_MOD_01_a_bare_name_is_a_folder_if_one_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "smol").mkdir()
+    assert model_folder("smol") == tmp_path / "smol"
 
 
 @pytest.mark.asyncio

@@ -35,6 +35,7 @@ def events(count: int) -> list[AuditEvent]:
             intent=Intent.CODE,
             policy_decision="denied" if i % 5 == 0 else "allowed",
             policy_rule_name="write-workspace",
+            denied_by="person" if i % 7 == 1 else None,
             input_summary=f"écrire « {i} » \u202e\n",
             exit_code=0,
             duration_ms=1.5,

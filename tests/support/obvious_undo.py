@@ -60,20 +60,19 @@ class ObviousHistory:
         self.files |= files
 
     def undo(self) -> bool:
-        """Takes back the last turn that is not undone; returns whether anything changed."""
+        """Takes back the last turn that is not undone; returns whether there was one."""
         open_turns = sorted(self.done.keys() - {turn for turn, _ in self.undone})
         if not open_turns:
             return False
-        changed = self._take_back(self.done[open_turns[-1]])
-        if changed:
-            self.undone.append((open_turns[-1], changed))
-        return bool(changed)
+        self.undone.append((open_turns[-1], self._take_back(self.done[open_turns[-1]])))
+        return True
 
     def redo(self) -> bool:
-        """Takes the last undo back."""
-        if not self.undone or not self._take_back(self.undone[-1][1]):
+        """Takes back the last undo that changed something; returns whether there was one."""
+        found = [i for i, (_, changed) in enumerate(self.undone) if changed]
+        if not found:
             return False
-        self.undone.pop()
+        self._take_back(self.undone.pop(found[-1])[1])
         return True
 
     def _take_back(

@@ -80,9 +80,9 @@ class AuditEvent:
     cut them to `MAX_SUMMARY`.
 
     `policy_decision` is one of the seed's words (`allowed denied review_required allowed_by_token`), `policy_rule_at`
-    the `file:line` of the rule that decided. `actions` and `reasons` are the judged actions and all reasons as JSON
-    (`policy/decision/recorded.py`). `args_digest` and `result_digest` are of the unredacted values. `duration_ms` is in
-    milliseconds.
+    the `file:line` of the rule that decided. `denied_by` says who or what denied a call that policy did not deny.
+    `actions` and `reasons` are the judged actions and all reasons as JSON (`policy/decision/recorded.py`).
+    `args_digest` and `result_digest` are of the unredacted values. `duration_ms` is in milliseconds.
     """
 
     kind: AuditKind
@@ -101,6 +101,7 @@ class AuditEvent:
     policy_rule_name: str | None = None
     policy_rule_at: str | None = None
     policy_version: str | None = None
+    denied_by: str | None = None
     actions: str | None = None
     reasons: str | None = None
     deny_reason: str | None = None

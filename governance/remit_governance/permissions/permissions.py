@@ -8,11 +8,11 @@ at the same path does not have (APP-05).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictStr, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, StrictStr, model_validator
 
 from remit_governance.policy.language.policy_form import Commands, Form, Globs, Word, Words
 from remit_governance.policy.matching.command_match import Match, is_script, same_command
@@ -20,7 +20,7 @@ from remit_governance.policy.matching.conditions import on_command, on_host, on_
 from remit_governance.policy.matching.paths import FOLDS_CASE, fold, normalise
 from remit_governance.policy.matching.scripts import Parts, parts_of
 from remit_governance.policy.rules import REVIEW_EACH_TIME, Subject
-from remit_governance.values import Action, Decision, Verdict
+from remit_governance.values import Action, Decision, Reason, Verdict
 
 ANY_ARGUMENTS = "{…}"
 """Stands for the arguments in the command of a tool that the person added: an answer about that command is about all
@@ -34,6 +34,18 @@ def _absolute(path: str) -> str:
     if not path.startswith(("/", "~/")):
         raise ValueError(f"`{path}` is not an absolute path; begin it with `/` or `~/`")
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenAt:
+    """Where in a permission file something is written, if it comes from a file. Equal to every other place, so that
+    rules are the same rule wherever they are written."""
+
+    file: str | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return "" if self.file is None else f"{self.file}:{self.line}"
 
 
 class PermissionRule(Form):
@@ -55,6 +67,18 @@ class PermissionRule(Form):
     host: Words | None = None
     workspace: Annotated[Word, AfterValidator(_absolute)] | None = None
     workspace_id: Word | None = None
+    _at: WrittenAt = PrivateAttr(default=WrittenAt())
+
+    @property
+    def at(self) -> WrittenAt:
+        """Where the rule is written."""
+        return self._at
+
+    def written_at(self, file: str, line: int) -> Self:
+        """Returns the rule with the place where it is written."""
+        placed = self.model_copy()
+        placed._at = WrittenAt(file, line)  # noqa: SLF001  its own
+        return placed
 
     @model_validator(mode="after")
     def _id_of_a_workspace(self) -> Self:
@@ -174,11 +198,13 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer about an action: what to do with it, why, and which part of the configuration said so."""
+    """The answer about an action: what to do with it, why, and which part of the configuration said so, `at` the place
+    of its rule."""
 
     word: AnswerWord
     reason: str
     source: AnswerSource
+    at: WrittenAt = WrittenAt()
 
 
 def standing_rule(action: Action) -> StandingRule | None:
@@ -229,11 +255,13 @@ def decide(
     file system ignores case.
     """
     final = _strongest(config.final_deny, action, fold_case)
-    if final is Match.YES:
-        return Answer("final_deny", "your configuration always forbids this", "final_deny")
+    if final.match is Match.YES:
+        return Answer("final_deny", "your configuration always forbids this", "final_deny", final.at)
     if policy_decision.verdict is Verdict.DENY or policy_decision.verdict is Verdict.PASS:
         return Answer("deny", policy_decision.deciding.message, "policy")
-    answer = _standing_answer(config, memory, action, fold_case) or _configured_answer(config, action, final, fold_case)
+    answer = _standing_answer(config, memory, action, fold_case) or _configured_answer(
+        config, action, final.match, fold_case
+    )
     # The general answer for edits comes after every answer about this file, of the session or of the configuration.
     if memory.edits and answer.source == "default" and answer.word != "deny" and is_edit(action):
         answer = Answer("allow", "you allowed edits for the session", "edits")
@@ -247,9 +275,43 @@ def decide(
     return answer
 
 
-def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool) -> Match:
+_STANDS_AS: Mapping[AnswerWord, Verdict] = {
+    "allow": Verdict.ALLOW,
+    "ask": Verdict.REQUIRE_REVIEW,
+    "deny": Verdict.DENY,
+    "final_deny": Verdict.DENY,
+}
+LAYER = "permissions"
+"""The layer of the reason that a standing answer gives."""
+
+
+def settle(config: PermissionConfig, action: Action, decision: Decision) -> Decision:
+    """Returns policy's decision on an action as the person's configuration leaves it (POL-10)."""
+    return with_answer(decision, decide(config, Standing(), action, decision))
+
+
+def with_answer(decision: Decision, answer: Answer) -> Decision:
+    """Returns a decision as this answer leaves it, with the answer as its first reason if it changes the verdict."""
+    verdict = _STANDS_AS[answer.word]
+    if answer.source == "policy" or verdict is decision.verdict:
+        return decision
+    rule, at = f"{LAYER}.{answer.source}", answer.at
+    reason = Reason(rule, answer.reason, verdict, LAYER, rule, at.file, at.line)
+    return Decision(verdict, (reason, *decision.reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """How certain it is that a rule which stops means an action, and where the most certain one is written."""
+
+    match: Match = Match.NO
+    at: WrittenAt = WrittenAt()
+
+
+def _strongest(rules: Iterable[PermissionRule], action: Action, fold_case: bool) -> _Stop:
     """Returns how certain it is that any of these rules, which stop, means this action."""
-    return max((rule.concerns(action, fold_case) for rule in rules), default=Match.NO)
+    found = (_Stop(rule.concerns(action, fold_case), rule.at) for rule in rules)
+    return max(found, key=lambda stop: stop.match, default=_Stop())
 
 
 def _unclear(action: Action) -> bool:
@@ -264,7 +326,7 @@ def _standing_answer(config: PermissionConfig, memory: Standing, action: Action,
     if rule in memory.denied:
         return Answer("deny", "you refused this for the session", "session")
     # A remembered allow answers questions, and what the configuration denies is never asked about.
-    if rule in memory.allowed and _strongest(config.deny, action, fold_case) is not Match.YES:
+    if rule in memory.allowed and _strongest(config.deny, action, fold_case).match is not Match.YES:
         return Answer("allow", "you allowed this for the session", "session")
     return None
 
@@ -280,14 +342,16 @@ def _configured_answer(config: PermissionConfig, action: Action, doubt: Match, f
         else:
             meant = override.concerns(action, fold_case)
         if meant is Match.YES:
-            return _unless(doubt, Answer(override.answer, "an override in your configuration decides this", "override"))
+            why = "an override in your configuration decides this"
+            return _unless(doubt, Answer(override.answer, why, "override", override.at))
         doubt = max(doubt, meant)
     denied = _strongest(config.deny, action, fold_case)
-    if denied is Match.YES:
-        return Answer("deny", "your configuration denies this", "deny")
-    doubt = max(doubt, denied)
-    if any(rule.covers(action) for rule in config.allow):
-        return _unless(doubt, Answer("allow", "your configuration allows this", "allow"))
+    if denied.match is Match.YES:
+        return Answer("deny", "your configuration denies this", "deny", denied.at)
+    doubt = max(doubt, denied.match)
+    allowed = next((rule for rule in config.allow if rule.covers(action)), None)
+    if allowed is not None:
+        return _unless(doubt, Answer("allow", "your configuration allows this", "allow", allowed.at))
     return _unless(doubt, Answer(config.default_action, "your configuration's default", "default"))
 
 

@@ -212,7 +212,12 @@ class NoPlace(Exception):
 def parse_permissions(file: str, text: str) -> PermissionConfig:
     """Returns a permission file's content, or the default if the file is empty. Raises PolicyError with every problem
     found."""
-    return parse_form(file, text, PermissionConfig, _FORMS)[1]
+    document, config = parse_form(file, text, PermissionConfig, _FORMS)
+    placed: dict[str, object] = {}
+    for name in _FORMS:
+        rules: tuple[PermissionRule, ...] = getattr(config, name)
+        placed[name] = tuple(rule.written_at(file, document.mark((name, i))[0]) for i, rule in enumerate(rules))
+    return config.model_copy(update=placed)
 
 
 def with_rule(file: str, text: str, name: ListName, rule: PermissionRule) -> str:

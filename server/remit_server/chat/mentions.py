@@ -87,9 +87,26 @@ def own_command(text: str) -> CallInput:
 
 
 def find_unknown(text: str, kind_of: Callable[[str], str | None]) -> Sequence[str]:
-    """Returns the words after `@` that look like a path but name no file or folder."""
+    """Returns the words after `@` that look like a path but name no file or folder. A dotted name of code, such as
+    `@app.route`, is no path."""
     words = [] if text.startswith("!") else [found[1].strip('"').rstrip(_ENDS) for found in _MENTION.finditer(text)]
-    return [word for word in words if re.search(r"[/.]", word) and _attachment(word, kind_of) is None]
+    return [word for word in words if _is_path_like(word) and _attachment(word, kind_of) is None]
+
+
+_OF_FILES = re.compile(
+    r"bash|bat|c|cc|cfg|cjs|clj|conf|cpp|cs|css|csv|cts|cxx|dart|diff|exs?|env|erl|f90|fs|gif|go|gradle|hh?|hpp|hs|html?"
+    r"|hxx|ini|ipynb|java|jl|jpe?g|jsonl?|jsx?|kts?|less|lock|log|lua|mdx?|mjs|mli?|mm?|mts|nim|parquet|patch|pas|pdf"
+    r"|php|pl|pm|png|properties|proto|ps1|pyi?|rb?|rs|rst|sass|scala|scss|sh|sql|svelte|svg|swift|tex|tf|toml|tsv|tsx?"
+    r"|txt|vb|vue|wasm|webp|xml|ya?ml|zig|zip|zsh",
+    re.IGNORECASE,
+)
+"""Suffixes by which a word is taken for a file's name, and not for a dotted name of code."""
+
+
+def _is_path_like(word: str) -> bool:
+    if "(" in word:
+        return False
+    return "/" in word or word.startswith(".") or _OF_FILES.fullmatch(Path(word).suffix[1:]) is not None
 
 
 def kind_of_path(workspace: Path, path: str) -> str | None:

@@ -158,16 +158,24 @@ class Printed:
 
 @dataclass(slots=True)
 class _Screen:
-    """Draws a turn's events."""
+    """Draws a turn's events. `refused` is the last call's error."""
 
     printed: Printed = field(default_factory=Printed)
+    refused: str | None = None
 
     def take(self, event: Event) -> None:
-        """Draws one event; leaves out of the final answer what was just printed."""
+        """Draws one event; leaves out of the final answer what was just printed, and an error that was just told."""
         self.printed.note(cast("AgentEvent", event))
-        if isinstance(event, RunCompleted) and event.result.final_output:
-            rest = self.printed.left_out_of(event.result.final_output)
-            event = event.model_copy(update={"result": event.result.model_copy(update={"final_output": rest})})
+        match cast("AgentEvent", event):
+            case ToolResultEvent(error=error):
+                self.refused = None if error is None else error.message
+            case ErrorEvent(error=error) if error.message == self.refused:
+                return
+            case RunCompleted(result=result) if result.final_output:
+                rest = self.printed.left_out_of(result.final_output)
+                event = event.model_copy(update={"result": result.model_copy(update={"final_output": rest})})
+            case _:
+                pass
         show(event)
 
 
@@ -234,7 +242,8 @@ def _draw_notice(event: WarningEvent | ErrorEvent | ContextCondensed | StateChan
             yield style_text(f"stopped: {visible_again(event.error.fix)}", "yellow")
         case ErrorEvent():
             yield style_text(f"error: {visible_again(_with_code(event.error.message, event.error))}", "red")
-            yield f"  fix: {visible_again(event.error.fix)}"
+            if event.error.fix:
+                yield f"  fix: {visible_again(event.error.fix)}"
         case ContextCondensed():
             sent = f"{event.before_tokens} to {event.after_tokens} of {event.window} tokens"
             yield style_text(f"the conversation was condensed for the model, from {sent}; all of it is kept", "dim")
@@ -291,7 +300,7 @@ _SHORT = 60
 def _told_at_length(result: RunResult) -> bool:
     """Returns whether the answer has told the reason, in a line or more."""
     reason, answer = (result.reason or "").lower(), (result.final_output or "").lower()
-    return len(reason) > _SHORT and reason in answer
+    return (len(reason) > _SHORT and reason in answer) or (reason != "" and answer.rstrip(" .").endswith(f": {reason}"))
 
 
 def _changes(result: RunResult, command: str) -> Iterable[str]:
@@ -333,7 +342,8 @@ def _result(event: ToolResultEvent) -> Iterable[str]:
     if code is ErrorCode.DRY_RUN:
         yield from _would(event.data)
     elif event.error is not None:
-        yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
+        if event.error.fix:
+            yield f"    {style_text(event.error.code, 'red')} fix: {visible_again(event.error.fix)}"
         for reason in () if unruled else named:
             place = f" ({reason.file}:{reason.line})" if reason.file else ""
             yield f"    rule {reason.rule or reason.layer}: {visible_again(reason.reason)}{place}"

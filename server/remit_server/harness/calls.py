@@ -73,6 +73,8 @@ class RunDenied(ToolError):
     (TOOL-02)."""
 
     code = ErrorCode.DENIED
+    result: CallResult | None = None
+    """What the model is told of the call, once the refusal is recorded."""
 
 
 def stale(what: str) -> ToolError:

@@ -89,6 +89,7 @@ class Dispatcher:
             await point_to_namesakes(refusal, record.call, tool, self.parts.workspace, readable)
             result = record.finish_refused(refusal)
             if isinstance(refusal, RunDenied):
+                refusal.result = result
                 raise
             return result
         except BaseException as error:

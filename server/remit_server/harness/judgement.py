@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from remit_governance.permissions.permissions import Answer, Standing, decide, permits_standing
+from remit_governance.permissions.permissions import Answer, Standing, decide, permits_standing, with_answer
 from remit_governance.policy.decision.evaluate import AUTHORITY, evaluate, may_take_long
 from remit_governance.policy.rules import Policy
 from remit_governance.rulebook import Rulebook
-from remit_governance.values import Action, Decision, SandboxName, Verdict, strictest
+from remit_governance.values import Action, Decision, Reason, SandboxName, Verdict, strictest
+from remit_governance.work_items import SCOPE_RULES
 from remit_governance.workflow.position import Position, describe
 from remit_server.contract import ErrorCode
 from remit_server.errors import STANDING_ANSWER, ToolError
@@ -62,6 +63,16 @@ class Judgement:
         """Whether policy or the person's configuration denies the call."""
         return self.answer.word in {"deny", "final_deny"}
 
+    @property
+    def denied_by_person(self) -> bool:
+        """Whether a standing answer denies what policy does not deny."""
+        return self.denies and self.decision.verdict not in {Verdict.DENY, Verdict.PASS}
+
+    @property
+    def settled(self) -> Decision:
+        """The decision, or the deny that a standing answer makes of it."""
+        return with_answer(self.decision, self.answer) if self.denied_by_person else self.decision
+
     def denial(self, tool: str, position: Position | None = None) -> ToolError | None:
         """Returns the refusal of a call of `tool` if it is denied (a RunDenied if the deny is final), else None.
 
@@ -77,23 +88,34 @@ class Judgement:
         named = next((each for each in decision.reasons if each.verdict is Verdict.DENY and each.rule), None)
         by_default = decision.deciding.layer == "default"
         unruled = "default" if by_default else f"the {decision.deciding.layer} layer"
-        by_workflow = ((named or decision.deciding).rule or "").startswith(WORKFLOW_RULES)
-        beyond = decision.verdict is Verdict.DENY and decision.deciding.layer == AUTHORITY
+        beyond = by_policy and decision.deciding.layer == AUTHORITY
         error = kind(
             f"`{tool}` is beyond what was handed over" if beyond else f"`{tool}` was denied by {rules or unruled}",
             named.message if by_default and named else self.answer.reason,
-            describe(position)
-            if position is not None and by_workflow
-            else "a person can add a rule that allows it"
-            if by_default and not rules
-            else "do without it, and say in your answer what is missing"
-            if beyond
-            else f"leave it as it is; a person can change {'the policy' if by_policy else rules}",
+            _way_on(decision, named or decision.deciding, position) if by_policy else _LEAVE_IT.format(rules),
             code=ErrorCode.DENIED,
+            for_person="" if beyond else None,
         )
         if not by_policy:
             error.data = {STANDING_ANSWER: self.answer.source}
         return error
+
+
+_LEAVE_IT = "leave it as it is; a person can change {}"
+
+
+def _way_on(decision: Decision, deciding: Reason, position: Position | None) -> str:
+    """Returns what helps against a deny of policy, by where the rule that denies comes from."""
+    if any(each.layer == "builtin" and each.verdict is Verdict.DENY for each in decision.reasons):
+        return "leave it as it is; no policy can allow this, so a person has to do it without Remit"
+    rule = deciding.rule or ""
+    if position is not None and rule.startswith(WORKFLOW_RULES):
+        return describe(position)
+    if deciding.layer == AUTHORITY:
+        return "do without it, and say in your answer what is missing"
+    if deciding.layer == "default":
+        return "a person can add a rule that allows it"
+    return _LEAVE_IT.format("the scope of the work item" if rule.startswith(SCOPE_RULES) else "the policy")
 
 
 _SOURCES: Mapping[str, str] = MappingProxyType(

@@ -103,7 +103,11 @@ def number_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 async def _execute_one(
     dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn, results: list[CallResult | None], position: int
 ) -> None:
-    results[position] = await dispatcher.execute(calls[position], turn)
+    try:
+        results[position] = await dispatcher.execute(calls[position], turn)
+    except RunDenied as denied:
+        results[position] = denied.result
+        raise
 
 
 async def _find_stretch(dispatcher: Dispatcher, calls: Sequence[ToolCall], turn: Turn) -> list[Touches]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from remit_governance.permissions.permissions import PermissionRule
@@ -111,7 +112,7 @@ class Asker(Protocol):
     `stream`: the client reads `approval_required` events and answers through `Runtime.answer`;
     `callback`: the harness calls `ask`, and the transport puts the question by its own means;
     `beforehand`: like `callback`, but the person gave the answer before there was a question;
-    `never`: nobody can be asked, so each question is shown and denied at once.
+    `never`: nobody can be asked, so each question is shown and denied at once, because of `unasked`.
     """
 
     @property
@@ -127,15 +128,38 @@ class Asker(Protocol):
         ...
 
 
-class NobodyToAsk:
-    """The asker of a client that cannot be asked."""
+@dataclass(frozen=True, slots=True)
+class Unasked:
+    """Why a client is not asked, and what would change that, in words for a person."""
 
+    why: str = "nobody can be asked here"
+    fix: str = "run it in an editor or a terminal, use `--approve session`, or allow it in the policy"
+
+
+NEVER_ASK = Unasked(
+    "`--approve never` answers no to every question",
+    "leave out `--approve never`, or allow it in the policy",
+)
+"""For a command or a server that was started with `--approve never`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NobodyToAsk:
+    """The asker of a client that cannot be asked, or that is not to be asked."""
+
+    unasked: Unasked = Unasked()
     style: AskingStyle = "never"
 
     async def ask(self, question: ApprovalRequired) -> ApprovalAnswer | None:
         """Returns no answer, which is a deny."""
         del question
         return None
+
+
+def why_unasked(asker: Asker) -> Unasked:
+    """Returns why an asker of the style `never` does not ask."""
+    unasked: object = getattr(asker, "unasked", None)
+    return unasked if isinstance(unasked, Unasked) else Unasked()
 
 
 class StreamAsker:

@@ -65,7 +65,8 @@ _PROBE = GenerateRequest(
 class ModelReport:
     """The result of checking a model. Times are in seconds, memory is in bytes; 0 means not known.
 
-    `profile` names the model's profile, and `problem` says why the model cannot be used.
+    `profile` names the model's profile, and `problem` says why the model cannot be used. `answers_as` is the reference
+    of the model that answers, if the server has only that one, and no model of the name in `reference`.
     """
 
     reference: str
@@ -82,6 +83,7 @@ class ModelReport:
     text: str = ""
     calls: tuple[str, ...] = ()
     problem: ErrorPayload | None = None
+    answers_as: str | None = None
 
 
 async def check_model(reference: str, options: EngineOptions) -> ModelReport:
@@ -155,7 +157,17 @@ async def _check_served(reference: str) -> ModelReport:
         text=text,
         calls=tuple(calls),
         problem=None if governed else _no_governed_call(provider.name, calls, tokens, engine.intent),
+        answers_as=None if served.answers_as is None else _renamed(reference, served.answers_as),
     )
+
+
+def _renamed(reference: str, model: str) -> str | None:
+    """Returns the reference with the name that the server itself has for its model, or None if it cannot be written."""
+    remote = parse_reference(reference)
+    if remote is None or remote.endpoint is None:
+        return None
+    renamed = f"{remote.provider}:{model}@{remote.endpoint}"
+    return renamed if model.isprintable() and parse_reference(renamed) == replace(remote, model=model) else None
 
 
 async def _hear(answer: AsyncGenerator[ModelEvent]) -> tuple[str, list[str], int]:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from remit_governance.secrets.redaction import Redactor
+from remit_server.errors import ModelUnavailable
 from remit_server.models.built_in.provider import BUILT_IN_MODEL, BuiltInProvider
 from remit_server.models.local.hub.cache import cache_folder, hub_name
 from remit_server.models.local.options import EngineOptions
@@ -59,13 +60,36 @@ def is_on_this_machine(reference: str) -> bool:
 def model_folder(reference: str) -> Path:
     """Returns the absolute folder that a model process loads for a reference.
 
-    Raises ModelUnavailable if a model of the hub was not pulled.
+    Raises ModelUnavailable if a model of the hub was not pulled, and for a bare name that no folder has.
     """
     if (name := hub_name(reference)) is not None:
         from remit_server.models.local.hub.model_files import pulled_folder
 
         return pulled_folder(name, cache_folder(os.environ))
-    return Path(reference).expanduser().absolute()
+    folder = Path(reference).expanduser().absolute()
+    if _is_bare(reference) and not folder.is_dir():
+        raise _no_folder(reference)
+    return folder
+
+
+_OWN_SERVICES: Mapping[str, str] = MappingProxyType({"gpt": "openai", "claude": "anthropic", "gemini": "google"})
+"""How the models of a hosted service begin, and the service."""
+
+
+def _is_bare(reference: str) -> bool:
+    """Returns whether a reference is a word that may name a served model as well as a folder."""
+    return not reference.startswith((".", "~")) and "/" not in reference
+
+
+def _no_folder(name: str) -> ModelUnavailable:
+    own = next((service for begins, service in _OWN_SERVICES.items() if name.lower().startswith(begins)), None)
+    ways = [f"`{own}:{name}` of the service"] if own is not None else []
+    ways += [f"`ollama:{name}`", f"`openai:{name}@http://127.0.0.1:8080/v1` of a server of yours"]
+    return ModelUnavailable(
+        f"there is no model `{name}` here",
+        "no folder has this name, and a served model is named together with who serves it",
+        f"write {', '.join(ways[:-1])} or {ways[-1]}; `remit model list` has those that you can use",
+    )
 
 
 def redact_text(text: str) -> str:
@@ -76,7 +100,7 @@ def redact_text(text: str) -> str:
 def _open_local(reference: str, options: EngineOptions) -> ModelProvider:
     from remit_server.models.local.provider import MlxProvider
 
-    find = None if hub_name(reference) is None else partial(model_folder, reference)
+    find = partial(model_folder, reference) if _is_bare(reference) or hub_name(reference) is not None else None
     return MlxProvider(reference, options, find=find)
 
 

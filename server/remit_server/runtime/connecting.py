@@ -132,7 +132,8 @@ class Connected:
 
 
 async def connect_model(reference: str, workspace: Path | None) -> Connected:
-    """Tries a model, and keeps it in the person's configuration if it declares and calls as it has to.
+    """Tries a model, and keeps it in the person's configuration if it declares and calls as it has to: under the name
+    that its server has for it, if that is another one.
 
     Raises SetupError for what is no reference, and if the configuration cannot be written.
     """
@@ -140,9 +141,10 @@ async def connect_model(reference: str, workspace: Path | None) -> Connected:
     report = await check_model(reference, engine_options(resolve(workspace).form))
     if not report.ok:
         return Connected(report, leaves_for)
-    file = await asyncio.to_thread(keep_setting, _MODEL, reference, os.environ)
+    kept = report.answers_as or reference
+    file = await asyncio.to_thread(keep_setting, _MODEL, kept, os.environ)
     now = resolve(workspace)
-    before = None if now.value(_MODEL) == reference else now.origins[_MODEL]
+    before = None if now.value(_MODEL) == kept else now.origins[_MODEL]
     return Connected(report, leaves_for, file, before)
 
 
@@ -159,6 +161,8 @@ def describe_connected(connected: Connected) -> str:
     report = connected.report
     held = f" ({report.device}; one step took {report.step_s:.1f} s)" if report.calls else ""
     lines = [f"`{report.reference}` works{held}.", where_messages_go(connected.sent_to)]
+    if report.answers_as is not None:
+        lines[0] = f"The server has no model of the name in `{report.reference}`; `{report.answers_as}` works{held}."
     if connected.file is not None:
         lines.append(f"It is your model from now on, saved in `{connected.file}`.")
     if connected.before is not None:

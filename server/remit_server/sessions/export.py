@@ -21,6 +21,7 @@ from remit_server.contract import (
     SessionRecord,
     SessionStart,
     TurnEnded,
+    TurnStarted,
     UserSaid,
     Warned,
 )
@@ -79,13 +80,24 @@ def parts(records: Sequence[SessionRecord]) -> Iterator[Part]:
     yield Part("title", title_of(records))
     number = 0
     # If a result was written more than once, only the last one counts.
+    told: list[str] = []
     last = {(each.turn_id, each.id): at for at, each in enumerate(records) if isinstance(each, CallEnded)}
     for at, record in enumerate(records):
         number += is_message(record)
         again = isinstance(record, CallEnded) and last[record.turn_id, record.id] != at
-        part = None if again else _part(record, number)
+        told = [] if isinstance(record, TurnStarted) else told
+        part = None if again else _part(_without_repeated(record, told), number)
         if part is not None:
+            told += (part.heading, part.text)
             yield part
+
+
+def _without_repeated(record: SessionRecord, told: Sequence[str]) -> SessionRecord:
+    """Returns the end of a turn without a reason that a reader has been told of this turn, and any other record as it
+    is."""
+    if isinstance(record, TurnEnded) and record.reason and any(record.reason in each for each in told):
+        return record.model_copy(update={"reason": None})
+    return record
 
 
 def _part(record: SessionRecord, number: int) -> Part | None:
@@ -106,11 +118,20 @@ def _part(record: SessionRecord, number: int) -> Part | None:
             went_well = record.success and not record.exit_code
             mark, kind = ("✓", "call") if went_well else ("✗", "failed")
             rules = f" · {', '.join(record.rules) or record.decision}" if record.decision else ""
-            part = Part(kind, f"{mark} {record.name}: {record.summary}{rules}", record.output, code=True)
+            part = Part(kind, f"{mark} {record.name}: {record.summary}{rules}", _shown_output(record), code=True)
         case _:
             if note := _note(record):
                 part = Part("note", "", note, note=True)
     return part
+
+
+def _shown_output(record: CallEnded) -> str:
+    """Returns what a call came to, without the error and the fix that are worded for the model: the heading has the
+    same for a person."""
+    output = record.output
+    if record.error is not None and output.startswith(f"error {record.error}: "):
+        return "\n".join(line for line in output.split("\n")[1:] if not line.startswith("fix: "))
+    return output
 
 
 def _note(record: SessionRecord) -> str:
@@ -125,7 +146,9 @@ def _note(record: SessionRecord) -> str:
             item = f" for {record.work_item}" if record.work_item else ""
             note = f"Intent {record.intent}{item}" + (f": {record.justification}" if record.justification else "")
         case QuestionAnswered():
-            note = f"Asked: {record.title}: {answer_words(record.decision, record.scope, record.by)}"
+            asked = "Not asked" if record.by == "unavailable" or not record.title else "Asked"
+            how = "denied" if record.by == "unavailable" else answer_words(record.decision, record.scope, record.by)
+            note = ": ".join(filter(None, (asked, record.title, how)))
         case FilesChanged():
             names = ", ".join(each.path for each in record.files)
             note = f"{'Taken back in' if record.reverts else 'Changes'} {names} (turn {record.turn_id})"

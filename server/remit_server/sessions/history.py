@@ -130,13 +130,15 @@ def _listed(store: Contents, digest: str) -> dict[str, str] | None:
 
 
 def past_turns(replayed: Replay) -> Sequence[PastTurn]:
-    """Returns the turns that changed something, the oldest first."""
+    """Returns the turns that changed something, and those that took a turn back of which nothing was left to take back,
+    the oldest first."""
     found: dict[str, PastTurn] = {}
     for record in replayed.changes:
         before = found.get(record.turn_id, PastTurn(record.turn_id, ()))
-        changes = (*before.changes, *changes_in([record], replayed))
-        found[record.turn_id] = PastTurn(record.turn_id, changes, (*before.undoes, *record.reverts))
-    return [turn for turn in found.values() if turn.changes]
+        made = tuple(changes_in([record], replayed))
+        undoes = record.reverts if made or not record.files else ()
+        found[record.turn_id] = PastTurn(record.turn_id, (*before.changes, *made), (*before.undoes, *undoes))
+    return [turn for turn in found.values() if turn.changes or turn.undoes]
 
 
 def tell_changes(records: Sequence[SessionRecord], store: Contents) -> Sequence[SessionRecord]:

@@ -24,7 +24,8 @@ class PastChange:
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """What one turn changed, in order. `undoes` are the turns that it took back, if it is an undo or a redo."""
+    """What one turn changed, in order. `undoes` are the turns that it took back, if it is an undo or a redo; it changed
+    nothing if there was nothing left of them to take back."""
 
     turn_id: str
     changes: tuple[PastChange, ...]
@@ -35,7 +36,8 @@ Direction = Literal["undo", "redo"]
 
 
 def can_take_back(turns: Sequence[PastTurn], direction: Direction, turn_id: str | None = None) -> Sequence[PastTurn]:
-    """Returns the turns whose changes can be taken back, the oldest first: a redo takes back an undo.
+    """Returns the turns whose changes can be taken back, the oldest first: a redo takes back an undo that changed
+    something.
 
     `turn_id` selects one turn. A turn that was undone can be selected again, because it may have been undone in part
     only.
@@ -46,7 +48,8 @@ def can_take_back(turns: Sequence[PastTurn], direction: Direction, turn_id: str 
         return [turn for turn in own if (turn.turn_id not in undone if turn_id is None else turn.turn_id == turn_id)]
     originals = {turn.turn_id for turn in turns if not turn.undoes}
     wanted = originals if turn_id is None else originals & {turn_id}
-    return [turn for turn in turns if wanted.intersection(turn.undoes) and turn.turn_id not in undone]
+    undoes = [turn for turn in turns if turn.changes and wanted.intersection(turn.undoes)]
+    return [turn for turn in undoes if turn.turn_id not in undone]
 
 
 def _undone(turns: Sequence[PastTurn]) -> set[str]:
@@ -62,7 +65,7 @@ def taken_back_by(turns: Sequence[PastTurn], turn_id: str) -> Direction | None:
     """Returns the direction that takes a turn's changes back: a redo for an undo, an undo for every other turn; None if
     the turn changed nothing that was kept.
     """
-    undoes = {turn.turn_id: turn.undoes for turn in turns}
+    undoes = {turn.turn_id: turn.undoes for turn in turns if turn.changes}
     if turn_id not in undoes:
         return None
     is_undo = any(not undoes.get(each) for each in undoes[turn_id])
@@ -73,7 +76,7 @@ class History(Protocol):
     """What the turns of one session changed, the oldest first, and what the files held."""
 
     def turns(self) -> Sequence[PastTurn]:
-        """Returns the turns that changed something."""
+        """Returns the turns that changed something, or took one back."""
         ...
 
     def mark(self) -> str:

@@ -121,6 +121,8 @@ def test_CLI_05_mentions(text: str, found: list[str]) -> None:
         ("why does @nosuch.txt fail, and @src/gone/?", ["nosuch.txt", "src/gone/"]),
         ("@a.py @src/ @nobody @diff @symbol:a.b me@a.b", []),
         ("!cat @nosuch.txt", []),
+        ("@nosuch.MD and @.env", ["nosuch.MD", ".env"]),
+        ('@app.route and @app.route("/x.py") and @pytest.mark.slow', []),
     ],
 )
 def test_CLI_09_a_mention_that_names_nothing_is_found(text: str, unknown: list[str]) -> None:

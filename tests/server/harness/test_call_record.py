@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from bench_runtime import Answering, call, intent
 
+from remit_governance.audit.reading.query import AuditFilter, query_audit
 from remit_governance.audit.record import AuditKind
 from remit_governance.secrets.redaction import Redactor
 from remit_server import __version__
@@ -30,6 +31,19 @@ async def test_a_call_that_is_cancelled_ends_with_a_result_before_its_turn_does(
     assert (result.ok, result.error.code) == (False, "cancelled")
     assert bench.kinds()[-3:-1] == ["tool_result", "error"]
     assert bench.kinds()[-1] == "run_completed"
+
+
+@pytest.mark.parametrize(("answer", "by"), [("deny", "person"), (None, "person"), ("allow", None)])
+async def test_AUD_06_a_call_that_a_person_denied_is_found_among_the_denied(
+    answer: Any, by: str | None, make_bench: Any
+) -> None:
+    bench = await make_bench({"calls": [intent("CODE"), WRITE]}, {"text": "ok"})
+    await bench.ask("go", asker=Answering(answer))
+    ended = [r.event for r in bench.audit() if r.event.kind in {AuditKind.TOOL_INTENT, AuditKind.TOOL_OUTCOME}]
+    of_write = [event for event in ended if event.tool_name == "write_file"]
+    assert [(event.policy_decision, event.denied_by) for event in of_write] == [("review_required", by)] * 2
+    wanted = AuditFilter(policy_decision="denied", kind=AuditKind.TOOL_INTENT)
+    assert len(query_audit(bench.settings.audit_database, wanted)) == (by is not None)
 
 
 @dataclass

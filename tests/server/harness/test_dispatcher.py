@@ -11,6 +11,7 @@ from bench_runtime import SHOP, Answering, call, intent
 from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from messages import SAYS
 
 from remit_governance.audit.reading.verify import Verified, verify
 from remit_governance.audit.record import AuditKind
@@ -43,6 +44,38 @@ async def test_004_rename_end_to_end_declares_an_intent_in_every_step(make_bench
             "intent_selected"
         )
     assert [t.decision for t in result.tool_trace] == ["allowed", "review_required"]
+
+
+@pytest.mark.parametrize(
+    ("path", "rule", "built_in"),
+    [
+        (".git/config", "builtin.git-internals", True),
+        (".vscode/settings.json", "builtin.editor-settings", True),
+        ("kept.txt", "kept", False),
+    ],
+)
+async def test_TOOL_02_the_fix_of_a_denied_call_follows_from_where_its_rule_comes_from(
+    path: str, rule: str, built_in: bool, make_bench: Any
+) -> None:
+    policy = "version: 1\ncapabilities:\n  - { name: kept, match: { path_glob: kept.txt }, action: deny }\n"
+    bench = await make_bench(
+        {"calls": [intent("CODE"), call("write_file", path=path, content="x")]}, {"text": "ok"}, policy=policy
+    )
+    await bench.ask("go")
+    (refused,) = bench.of("tool_result")
+    assert (refused.error.code, *refused.rules) == ("denied", rule)
+    assert (SAYS.no_policy_can_allow_this in refused.error.fix) is built_in
+
+
+@pytest.mark.parametrize("handed", ["model", "person"])
+async def test_TOOL_02_a_fix_is_worded_for_who_reads_it(handed: str, make_bench: Any) -> None:
+    calls = [call("write_file", path=".git/config", content="x"), call("write_file", path="b.py", content="x")]
+    bench = await make_bench({"calls": [intent("CODE"), *calls]}, {"text": "ok"})
+    await bench.ask("go", asker=Answering("deny"))
+    denied, refused = bench.of("tool_result")
+    read = [each.error.fix if handed == "person" else each.output.partition("\nfix: ")[2] for each in (denied, refused)]
+    assert ["a person" in each for each in read] == [handed == "model", False]
+    assert [bool(each) for each in read] == [True, handed == "model"]
 
 
 async def test_each_call_is_recorded_with_the_actions_that_policy_judged(make_bench: Any) -> None:

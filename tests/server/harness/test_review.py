@@ -118,6 +118,8 @@ async def test_APP_09_who_leaves_out_everything_says_no(make_bench: Any, left_ou
     (result,) = bench.of("tool_result")
     assert (result.ok, result.error.code) == (False, "approval_denied")
     assert (bench.workspace / "b.txt").read_text() == BEFORE
+    outcome = [each for each in bench.audit() if each.event.kind is AuditKind.TOOL_OUTCOME][-1]
+    assert outcome.event.denied_by == "person"
 
 
 async def test_APP_09_a_no_carries_its_reason_to_the_model(make_bench: Any) -> None:

@@ -30,6 +30,7 @@ from remit_server.contract import (
     Scope,
     TurnEnded,
 )
+from remit_server.harness.ports import NobodyToAsk
 from remit_server.models.ports import (
     AssistantMessage,
     Message,
@@ -373,6 +374,21 @@ async def test_SES_04_a_page_tells_an_intent_once_and_an_answer_in_words(make_be
     assert ("→ select_active_intent" in page, page.count("Intent CODE")) == (False, 1)
     assert ("allowed once by you" in page, "(person, once)" in page) == (True, False)
     assert "{}" not in page
+
+
+@pytest.mark.parametrize("asker", [Answering("deny"), NobodyToAsk()], ids=["no", "nobody"])
+async def test_SES_04_a_refusal_is_told_once_and_not_in_the_words_for_the_model(asker: Any, make_bench: Any) -> None:
+    write = call("write_file", path="a.py", content="a = 1\n")
+    bench: Bench = await make_bench({"calls": [intent("CODE"), write]}, {"text": "done"})
+    await bench.ask("write it", asker=asker)
+    (result,) = bench.of("tool_result")
+    (session,) = bench.runtime.sessions.list()
+    records = bench.runtime.sessions.read(session)
+    ended = [each for each in records if isinstance(each, CallEnded) and each.name == "write_file"]
+    assert {each.output for each in ended} == {result.output}, "the model is told what became of its call"
+    page = to_markdown(records)
+    assert (page.count(result.error.why), "fix:" in page, f"error {result.error.code}" in page) == (1, False, False)
+    assert ("Not asked" in page) == isinstance(asker, NobodyToAsk)
 
 
 @rows(

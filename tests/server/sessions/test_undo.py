@@ -156,7 +156,29 @@ async def test_SES_05_what_was_changed_since_stays_and_is_said(make_bench: Any) 
     (bench.workspace / "a.py").write_text("mine\n2\n3\n4\n5\n")
     await bench.ask(UNDO)
     assert (bench.workspace / "a.py").read_text() == "mine\n2\n3\n4\nfive\n"
-    assert "a.py: 1 of its 2 places were changed since, and stay as they are" in bench.of("tool_result")[-1].output
+    assert "a.py: 1 of its 2 places was changed since, and stays as it is" in bench.of("tool_result")[-1].output
+
+
+@pytest.mark.parametrize("since", ["1\n", "mine\n"], ids=["restored by hand", "changed since"])
+async def test_SES_05_a_turn_of_which_nothing_can_be_taken_back_does_not_stop_the_one_before(
+    since: str, make_bench: Any
+) -> None:
+    bench: Bench = await make_bench({"text": "x"})
+    for path in PATHS:
+        (bench.workspace / path).write_text("1\n")
+        await bench.ask(own("read_file", "READ_FILE", path=path))
+        await bench.ask(own("write_file", path=path, content="2\n"))
+    (bench.workspace / "two.txt").write_text(since)
+    result = await bench.ask(UNDO)
+    (told,) = [each for each in bench.of("tool_result") if each.tool == "undo_changes"]
+    assert (result.status, result.changes, told.ok, told.data["changed"]) == ("completed", (), True, [])
+    assert bool(told.data["left"]) == (since != "1\n")
+    assert (await bench.ask(UNDO)).status == "completed"
+    assert [(bench.workspace / path).read_text() for path in PATHS] == ["1\n", since]
+    assert "there is nothing to undo" in reason(await bench.ask(UNDO))
+    assert (await bench.ask(REDO)).status == "completed"
+    assert [(bench.workspace / path).read_text() for path in PATHS] == ["2\n", since]
+    assert "there is nothing to redo" in reason(await bench.ask(REDO))
 
 
 @pytest.mark.parametrize("in_folder", [False, True])

@@ -45,6 +45,7 @@ INDEXED = (
     "kind",
     "policy_decision",
     "policy_rule_name",
+    "denied_by",
     "timestamp",
 )
 """The fields for which a closed segment has an index."""

@@ -18,7 +18,8 @@ from remit_governance.errors import AuditError
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which records are wanted; a field that is None puts no condition. `number` is the record's own number. Times are
+    """Which records are wanted; a field that is None puts no condition. `number` is the record's own number. The
+    decision `denied` means every call that was denied, also by a person or because nobody answered. Times are
     milliseconds since the epoch, `since` included, `until` excluded."""
 
     number: int | None = None
@@ -40,6 +41,9 @@ _EQUAL = ("session_id", "turn_id", "tool_call_id", "tool_name", "kind", "policy_
 
 
 _FOUND = "number IN (SELECT number FROM fields WHERE name = ? AND value = ?)"
+_ANY_DENIED = (
+    "number IN (SELECT number FROM fields WHERE name = 'policy_decision' AND value = 'denied' OR name = 'denied_by')"
+)
 
 
 def query_audit(path: Path, wanted: AuditFilter = EVERYTHING) -> tuple[AuditRecord, ...]:
@@ -105,6 +109,8 @@ def _records(
         if rarest := _rarest(connection, wanted):
             where = f"{_FOUND} AND {where}"
             values = [*rarest, *values]
+        elif _any_denied(wanted):
+            where = f"{_ANY_DENIED} AND {where}"
     elif texts := _texts(wanted):
         where = " AND ".join(["instr(content, ?)"] * len(texts)) + f" AND {where}"
         values = [*texts, *values]
@@ -122,8 +128,19 @@ def _records(
 
 def _texts(wanted: AuditFilter) -> list[str]:
     """Returns texts that each fitting record's JSON has, because searching for them is faster than reading JSON."""
-    asked = ((name, getattr(wanted, name)) for name in _EQUAL)
-    return [f'"{name}":{json.dumps(str(value), ensure_ascii=False)}' for name, value in asked if value is not None]
+    texts = [f'"{name}":{json.dumps(value, ensure_ascii=False)}' for name, value in _asked(wanted)]
+    return [*texts, '"denied'] if _any_denied(wanted) else texts
+
+
+def _any_denied(wanted: AuditFilter) -> bool:
+    return wanted.policy_decision == "denied"
+
+
+def _asked(wanted: AuditFilter) -> list[tuple[str, str]]:
+    """Returns the fields that have to hold exactly a value, with that value."""
+    given = ((name, getattr(wanted, name)) for name in _EQUAL)
+    exact = ((name, str(value)) for name, value in given if value is not None)
+    return [each for each in exact if each != ("policy_decision", "denied")]
 
 
 def _outside(connection: sqlite3.Connection, wanted: AuditFilter) -> bool:
@@ -137,7 +154,7 @@ def _outside(connection: sqlite3.Connection, wanted: AuditFilter) -> bool:
 def _rarest(connection: sqlite3.Connection, wanted: AuditFilter) -> tuple[str, str] | None:
     """Returns the wanted field and value that the fewest records of a closed segment have, or None if none is
     wanted."""
-    asked = [(name, str(value)) for name in _EQUAL if (value := getattr(wanted, name)) is not None]
+    asked = _asked(wanted)
     if len(asked) < 2:
         return next(iter(asked), None)
     sql = "SELECT count(*) FROM fields WHERE name = ? AND value = ?"
@@ -146,11 +163,11 @@ def _rarest(connection: sqlite3.Connection, wanted: AuditFilter) -> tuple[str, s
 
 def _where(wanted: AuditFilter) -> tuple[str, list[str | int]]:
     clauses, values = ["1"], list[str | int]()
-    for name in _EQUAL:
-        value: str | None = getattr(wanted, name)
-        if value is not None:
-            clauses.append(f"{field_of(name)} = ?")
-            values.append(str(value))
+    for name, value in _asked(wanted):
+        clauses.append(f"{field_of(name)} = ?")
+        values.append(value)
+    if _any_denied(wanted):
+        clauses.append(f"({field_of('policy_decision')} = 'denied' OR {field_of('denied_by')} IS NOT NULL)")
     if wanted.number is not None:
         clauses.append("number = ?")
         values.append(wanted.number)

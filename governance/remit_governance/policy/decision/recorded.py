@@ -114,13 +114,19 @@ def _bound(name: str, items: Sequence[Json], notes: dict[str, str]) -> str | Non
     return None
 
 
-def explain(policy: Policy, action: Action, claim: Claim | None = None) -> dict[str, Json]:
-    """Returns `{verdict, rules, reasons, risk}`: the decision with all reasons, as JSON.
+Settle = Callable[[Action, Decision], Decision]
+"""Returns what the person's standing answers make of policy's decision on an action."""
+
+
+def explain(
+    policy: Policy, action: Action, claim: Claim | None = None, settle: Settle = lambda _, decision: decision
+) -> dict[str, Json]:
+    """Returns `{verdict, rules, reasons, risk}`: the decision as `settle` leaves it, with all reasons, as JSON.
 
     If the action names a tool and an intent, and the intent does not open the tool, `gate` says so, because such a call
     ends at the gate whatever the verdict is (INT-08).
     """
-    decision = evaluate(policy, action, claim)
+    decision = settle(action, evaluate(policy, action, claim))
     return {
         **_gate(policy, action),
         "verdict": decision.verdict.word,

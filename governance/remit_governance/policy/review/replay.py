@@ -12,7 +12,7 @@ from remit_governance.audit.record import AuditRecord
 from remit_governance.errors import Problem
 from remit_governance.intents import INTENT_TOOLS, IntentState, gate
 from remit_governance.policy.decision.evaluate import evaluate
-from remit_governance.policy.decision.recorded import recorded_actions
+from remit_governance.policy.decision.recorded import Settle, recorded_actions
 from remit_governance.policy.language.action_form import example_faults
 from remit_governance.policy.language.compile import Source, compile_rule, parse_policy
 from remit_governance.policy.rules import Policy
@@ -123,11 +123,11 @@ def _opens(policy: Policy, record: AuditRecord) -> bool:
     return was_closed and gate(IntentState(intent), tool or "", policy.matrix) is None
 
 
-def judge_again(policy: Policy, actions: Sequence[Action]) -> Decision:
+def judge_again(policy: Policy, actions: Sequence[Action], settle: Settle = lambda _, decision: decision) -> Decision:
     """Returns the decision on all actions of a call, of which there is at least one: the gate's deny if there is one,
-    else the strictest decision."""
+    else the strictest decision as `settle` leaves each."""
     closed = (refusal for action in actions if (refusal := gate_decision(policy, action)) is not None)
-    return next(closed, None) or strictest(evaluate(policy, action) for action in actions)
+    return next(closed, None) or strictest(settle(action, evaluate(policy, action)) for action in actions)
 
 
 def gate_decision(policy: Policy, action: Action) -> Decision | None:

@@ -19,6 +19,7 @@ from remit_server.cli.console import IN_CHAT, Printed, draw_ending, draw_event, 
 from remit_server.contract import (
     AgentEvent,
     ApprovalRequired,
+    ErrorEvent,
     Event,
     IntentSelected,
     PromptProgress,
@@ -26,6 +27,7 @@ from remit_server.contract import (
     RunStarted,
     ThinkingDelta,
     TokenDelta,
+    ToolResultEvent,
     UsageEvent,
 )
 
@@ -133,7 +135,7 @@ class Transcript:
     """Draws the events of turns. `say` prints above the prompt, `changed` redraws the prompt.
 
     `intent` is the one that was declared last, `context` the tokens that the model was sent last, `read` the share
-    of the prompt that it has read, in percent.
+    of the prompt that it has read, in percent. `refused` is the last call's error.
     """
 
     say: Callable[[str], None]
@@ -146,6 +148,7 @@ class Transcript:
     read: int | None = None
     spoke: bool = False
     printed: Printed = field(default_factory=Printed)
+    refused: str | None = None
 
     def take(self, event: Event) -> None:
         """Draws one event; leaves out of the answer what was just printed."""
@@ -173,10 +176,22 @@ class Transcript:
                 self.intent, self.spoke = "", False
             case other:
                 self._finish()
-                if isinstance(other, IntentSelected) and other.sub_agent is None:
-                    self.intent = other.intent
-                for line in draw_event(other):
-                    self.say(line)
+                if not self._is_told(other):
+                    for line in draw_event(other):
+                        self.say(line)
+
+    def _is_told(self, event: AgentEvent) -> bool:
+        """Notes what later events are drawn by. Returns whether the line of a call has told this error already."""
+        match event:
+            case ToolResultEvent(error=error):
+                self.refused = None if error is None else error.message
+            case IntentSelected(sub_agent=None):
+                self.intent = event.intent
+            case ErrorEvent(error=error):
+                return error.message == self.refused
+            case _:
+                pass
+        return False
 
     def live(self, rows: int) -> list[str]:
         """Returns the last lines of what is still being written, as many as there is room for."""

@@ -28,7 +28,7 @@ from remit_server.errors import PERSON_SAID_NO, ToolError
 from remit_server.harness.approval.question import Question
 from remit_server.harness.approval.review import Review, describe_parts, not_shown
 from remit_server.harness.calls import RunDenied
-from remit_server.harness.ports import CannotAsk, Keep
+from remit_server.harness.ports import CannotAsk, Keep, why_unasked
 from remit_server.harness.record.audit_events import append
 from remit_server.harness.record.call_record import CallRecord
 from remit_server.harness.turn import SessionMemory, Turn
@@ -139,13 +139,10 @@ class ApprovalDesk:
         if turn.asker.style == "never":
             self._announce(question, shown, turn)
             self._book.close(question.id)
-            self._close(record, question, None, "unavailable")
-            raise RunDenied(
-                "not done",
-                "it needs approval, but nobody can be asked here",
-                "run it in an editor or a terminal, use `--approve session`, or allow it in the policy",
-                code=ErrorCode.APPROVAL_UNAVAILABLE,
-            )
+            unasked = why_unasked(turn.asker)
+            self._close(record, question, None, "unavailable", unasked.why)
+            why = f"it needs approval, but {unasked.why}"
+            raise RunDenied("not done", why, unasked.fix, code=ErrorCode.APPROVAL_UNAVAILABLE)
         answered = await self._wait_for_answer(question, shown, record, changes)
         if answered is None:
             raise ToolError(
@@ -153,6 +150,7 @@ class ApprovalDesk:
                 f"nobody answered within {self.ttl_s:g} seconds",
                 "ask again when somebody is there",
                 code=ErrorCode.APPROVAL_EXPIRED,
+                for_person="ask for it again",
             )
         await self._remember(answered.accepted, turn)
         if answered.accepted.decision == "deny":
@@ -232,16 +230,25 @@ class ApprovalDesk:
             answer = None
         self.answer(answer or no)
 
-    def _close(self, record: CallRecord, question: Pending, answered: Answered | None, by: AnsweredBy) -> None:
+    def _close(
+        self,
+        record: CallRecord,
+        question: Pending,
+        answered: Answered | None,
+        by: AnsweredBy,
+        reason: str | None = None,
+    ) -> None:
         accepted = answered.accepted if answered else None
         decision = accepted.decision if accepted else "deny"
         scope = Scope(accepted.scope) if accepted else Scope.ONCE
         always = accepted.always if accepted else None
         parts = describe_parts(answered.review.left_out) if answered else []
-        record.record_answer(decision, by, scope, None if always is None else rule_text(always), ", ".join(parts))
+        rule = None if always is None else rule_text(always)
+        record.record_answer(decision, by, scope, rule=rule, left_out=", ".join(parts), why=reason)
         if by != "disconnected":
+            stamp = record.turn.stamp()
             record.turn.emit(
-                ApprovalResolved(**record.turn.stamp(), approval_id=question.id, decision=decision, scope=scope, by=by)
+                ApprovalResolved(**stamp, approval_id=question.id, decision=decision, scope=scope, by=by, reason=reason)
             )
 
     def _record_refusal(self, answer: ApprovalAnswer, refused: Refused) -> None:
@@ -291,6 +298,7 @@ def refuse_by_person(review: Review) -> ToolError:
         "".join([PERSON_SAID_NO, *(f": {' '.join(each.split())}" for each in words)]),
         "do as they say" if words else "do not try it again; say what was refused, or ask what to do instead",
         code=ErrorCode.APPROVAL_DENIED,
+        for_person="",
     )
 
 

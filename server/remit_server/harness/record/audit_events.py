@@ -59,9 +59,8 @@ def reason_payload(reason: Reason) -> ReasonPayload:
     )
 
 
-def redact_error(error: RemitError, redactor: Redactor) -> ErrorPayload:
+def redact_error(payload: ErrorPayload, redactor: Redactor) -> ErrorPayload:
     """Returns an error as it is sent to the client: without secrets, each text at most `MAX_ERROR` characters."""
-    payload = error.payload()
     texts = {name: redactor.redact(getattr(payload, name)) for name in ("message", "what", "why", "fix")}
     return payload.model_copy(update={name: truncate(text, MAX_ERROR, "middle") for name, text in texts.items()})
 

@@ -36,7 +36,7 @@ from remit_server.contract import (
     ToolResultEvent,
     ToolTrace,
 )
-from remit_server.errors import AlreadySo, ToolError, addressed_to_person, told_to_person
+from remit_server.errors import AlreadySo, ToolError, told_to_person
 from remit_server.harness.calls import CallResult, ToolCall
 from remit_server.harness.judgement import Judgement
 from remit_server.harness.record.audit_events import (
@@ -75,6 +75,7 @@ class CallRecord:
     waited for a person's answers, `answer` how the approval that it needed was settled. `changed` are the relative
     paths of changed files, which the merge adds. `rebased` says which changes went into a text that had changed
     meanwhile, `folders` which folders were made or removed, `parts` which changes a person approved only in part.
+    `nothing_taken` is whether a person left out every part.
     `review` is the call that reviews what this call collected, `collects` are the calls whose edits this call reviews.
     """
 
@@ -98,6 +99,7 @@ class CallRecord:
     parts: list[str] = field(default_factory=list[str])
     review: str = ""
     collects: tuple[str, ...] = ()
+    nothing_taken: bool = False
     start_recorded: bool = False
     asked_at: float | None = None
     waited: float = 0.0
@@ -220,6 +222,10 @@ class CallRecord:
         now = {change.path.relative: change.digest for change in taken.changes}
         self.parts += [f"{path}: {was} as {now.get(path)}" for path, was in before.items() if was != now.get(path)]
 
+    def note_nothing_taken(self) -> None:
+        """Notes that the person left out every part, which is a no."""
+        self.nothing_taken = True
+
     def record_question(self, approval_id: str, subject_digest: str) -> None:
         """Audits that a person is asked."""
         self.approval_id, self.asked_at = approval_id, time.monotonic()
@@ -230,21 +236,27 @@ class CallRecord:
         decision: Literal["allow", "deny"],
         by: AnsweredBy,
         scope: Scope,
+        *,
         rule: str | None = None,
         left_out: str | None = None,
+        why: str | None = None,
     ) -> None:
         """Audits how the question ended and how long that took; the waiting does not count as running time.
 
-        `rule` is the permission rule that the answer adds, `left_out` names the parts that were not taken.
+        `rule` is the permission rule that the answer adds, `left_out` names the parts that were not taken, `why` says
+        why nobody was asked.
         """
-        more = {"rule": rule, "left_out": self._summarise(left_out) if left_out else None}
+        more = {"rule": rule, "left_out": self._summarise(left_out) if left_out else None, "why": why}
+        if by == "standing_answer" and self.judgement is not None:
+            more["rule_at"] = str(self.judgement.answer.at)
         metadata = {"decision": decision, "by": by, "scope": scope, **{k: v for k, v in more.items() if v}}
         took = time.monotonic() - self.asked_at if self.asked_at is not None else 0.0
         self.asked_at, self.waited = None, self.waited + took
         if not self.start_recorded:  # later questions are about what the call has changed
             asked = self.approval_id or self.call.id
             self.answer = CallAnswer(approval_id=asked, decision=decision, scope=scope, by=by)
-        self._append(replace(self._event(AuditKind.APPROVAL_RESOLVED, metadata), duration_ms=round(took * 1000, 3)))
+        event = replace(self._event(AuditKind.APPROVAL_RESOLVED, metadata), duration_ms=round(took * 1000, 3))
+        self._append(replace(event, denied_by=by if decision == "deny" else None))
 
     def record_merge(self, refused: Sequence[tuple[str, str]]) -> None:
         """Audits which of a command's changes were merged, and which were dropped and why."""
@@ -404,15 +416,23 @@ class CallRecord:
             policy_rule_name=self.named.rule,
             policy_rule_at=self.named.rule_at,
             policy_version=self.policy_version,
+            denied_by=self._denied_by(),
             approval_id=self.approval_id,
             capability_id=self.capability_id,
             args_digest=self.args_digest,
         )
 
+    def _denied_by(self) -> AnsweredBy | None:
+        """Returns who or what denied the call that policy itself did not deny."""
+        if self.answer is not None:
+            return self.answer.by if self.answer.decision == "deny" or self.nothing_taken else None
+        judged = self.judgement
+        return "standing_answer" if judged is not None and judged.denied_by_person else None
+
     def _record_intent(self, deny_reason: str | None = None) -> None:
         """Writes the record that holds what was judged, so that the judgement can be replayed."""
         judged = self.judgement
-        actions, decision = (judged.actions, judged.decision) if judged else ((), None)
+        actions, decision = (judged.actions, judged.settled) if judged else ((), None)
         kept = record_judgement(actions, decision, self.audited.redact)
         given = {"run_metadata": self._summarise(str(dict(self.turn.metadata)))} if self.turn.metadata else {}
         event = replace(
@@ -432,12 +452,11 @@ class CallRecord:
         return self.named.word or ("refused_by_gate" if code in GATE_CODES else "refused")
 
     def _payload(self, error: ToolError) -> ErrorPayload:
-        """Returns a failure as clients show it, without secrets, worded for a person: also its fix, if a person made
-        the call. What the model reads of the same call stays worded for a model."""
-        payload = redact_error(error, self.redactor)
+        """Returns a failure as clients show it, without secrets, worded for a person. What the model reads of the same
+        call stays worded for a model, and so does the fix if another agent made the call."""
+        for_model = self.turn.caller == "agent"
+        payload = redact_error(error.payload() if for_model else error.payload_for_person(), self.redactor)
         told = {name: told_to_person(getattr(payload, name), self.shown) for name in ("message", "what", "why")}
-        if self.turn.caller == "human":
-            told["fix"] = addressed_to_person(payload.fix)
         return payload.model_copy(update=told)
 
     def _redact(self, text: str) -> str:

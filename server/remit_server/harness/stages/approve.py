@@ -92,6 +92,7 @@ def _only_shown(prepared: Prepared, ctx: CallContext) -> ToolError:
         f"it would {shown.title}, {asked}",
         "go on as if it were done, and say what else there is to do",
         code=ErrorCode.DRY_RUN,
+        for_person="",
     )
     diffs: list[JsonValue] = [each.model_dump(mode="json") for each in shown.diffs]
     error.data = {"would": shown.title, "command": shown.command, "diffs": diffs}
@@ -158,6 +159,7 @@ async def _take(proposal: Proposal, review: Review, ctx: CallContext, record: Ca
     assert isinstance(proposal.plan, WritePlan), "only the parts of a write are offered"
     taken = take(proposal.plan, review.left_out)
     if taken is None:
+        record.note_nothing_taken()
         raise refuse_by_person(review)
     record.note_part(proposal.plan, taken.plan)
     asked, rejected = record.approval_id or "", taken.shown - taken.accepted

@@ -214,5 +214,6 @@ async def _attend(command: Foreground, processes: SessionProcesses) -> CommandOu
 
 def _sent(process: ProcessSeen) -> Outcome:
     """Returns the outcome of a call whose command the person sent to the background."""
-    how = f"the person sent it to the background as {process.id}; what it has written and writes is thrown away"
-    return Outcome(f"{how}; `read_process` shows what it prints", f"{process.id}: {how}", {"process": process.id})
+    how = f"sent it to the background as {process.id}; what it has written and writes is thrown away"
+    told = f"the person {how}; `read_process` shows what it prints"
+    return Outcome(told, f"{process.id}: you {how}", {"process": process.id})

@@ -53,6 +53,8 @@ async def write_judged(judged: JudgedWrite, ctx: CallContext, record: CallRecord
 async def _write(judged: JudgedWrite, ctx: CallContext, record: CallRecord) -> None:
     if judged.plan.changes:
         await _write_files(judged, ctx, record)
+    elif judged.plan.undoes:
+        await ctx.turn.history.keep(ctx.call.id, (), judged.plan.undoes)
     for folder in judged.plan.folders:
         if await asyncio.to_thread(change_folder, ctx.parts.workspace, folder.path, made=folder.made):
             record.folders.append(folder)

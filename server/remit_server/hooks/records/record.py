@@ -22,6 +22,7 @@ from remit_governance.policy.decision.recorded import record_judgement
 from remit_governance.secrets.redaction import Redactor, map_strings
 from remit_governance.values import Action, Decision
 from remit_governance.visible import visible
+from remit_server.contract import AnsweredBy
 from remit_server.errors import SetupError
 from remit_server.harness.record.audit_events import UNJUDGED, Worded, append, summarise, summarise_arguments
 from remit_server.hooks.formats.agents import Agent
@@ -60,6 +61,7 @@ class HookRecorder:
             actions=kept.actions,
             reasons=kept.reasons,
             deny_reason=reason,
+            denied_by=_denied_by(ruling) if denied else None,
             metadata={**kept.notes, **self._door, "ruling": ruling.word, TOLD: told},
         )
         self._write(event)
@@ -167,7 +169,14 @@ class HookRecorder:
 
 
 def _decision(ruling: Ruling | None) -> Decision | None:
-    return ruling.judgement.decision if ruling is not None and ruling.judgement is not None else None
+    return ruling.judgement.settled if ruling is not None and ruling.judgement is not None else None
+
+
+def _denied_by(ruling: Ruling) -> AnsweredBy | None:
+    """Returns what denied a call that policy itself did not deny: a standing answer, or that the agent cannot ask."""
+    if ruling.judgement is not None and ruling.judgement.denied_by_person:
+        return "standing_answer"
+    return "unavailable" if ruling.word == "ask" else None
 
 
 def _clean_json(arguments: Mapping[str, JsonValue]) -> JsonValue:

@@ -53,12 +53,13 @@ def most_asked(database: Path, workspace: Path, last: int = CALLS) -> tuple[Aske
 
 
 def count_asked(records: Iterable[AuditRecord], workspace: Path) -> tuple[Asked, ...]:
-    """Returns what was asked about in these records, most often first."""
+    """Returns what was asked about in these records, most often first. What the person's own rules denied was not."""
     counted: Counter[str] = Counter()
     rules: dict[str, PermissionRule | None] = {}
     for record in records:
         event = record.event
-        if ELSEWHERE not in event.metadata or event.policy_decision != "review_required":
+        asked = event.policy_decision == "review_required" and event.denied_by != "standing_answer"
+        if ELSEWHERE not in event.metadata or not asked:
             continue
         actions = recorded_actions(event)
         what = _describe(event.tool_name or "-", actions)

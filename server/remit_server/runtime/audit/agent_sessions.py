@@ -60,7 +60,7 @@ def count_sessions(newest_first: Iterable[AuditRecord], titles: Mapping[str, str
         if event.kind is AuditKind.TOOL_INTENT:
             seen.calls += 1
             seen.asked += event.policy_decision == "review_required"
-            seen.denied += event.policy_decision in _DENIED
+            seen.denied += event.policy_decision in _DENIED or event.denied_by is not None
         elif event.kind is AuditKind.RUN_STARTED and event.input_summary:
             seen.title = event.input_summary
     return tuple(_told(session_id, seen, titles.get(session_id)) for session_id, seen in islice(found.items(), MOST))

@@ -7,23 +7,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from remit_governance.audit.log.unfinished_calls import ELSEWHERE, LEADS_TO, SUB_AGENT, TOLD
 from remit_governance.audit.reading.query import AuditFilter, CallRecords, calls_of, query_audit
 from remit_governance.audit.record import AuditKind, AuditRecord
 from remit_governance.canonical import Json
+from remit_governance.permissions.permissions import settle
 from remit_governance.policy.decision.recorded import recorded_actions, recorded_reasons
 from remit_governance.policy.review.replay import judge_again, past_call
 from remit_governance.policy.rules import Policy
-from remit_governance.values import Decision
+from remit_governance.values import Decision, Verdict
 from remit_governance.visible import visible_again
-from remit_server.contract import ErrorCode
+from remit_server.contract import ErrorCode, Scope
 from remit_server.errors import SetupError
 from remit_server.runtime.audit.audit_service import as_audit_errors, record_json
 from remit_server.runtime.policy.past_calls import about, deciding_rules
 from remit_server.runtime.policy.policies import load_in_force
 from remit_server.runtime.settings import Settings
+from remit_server.sessions.answers import answer_words
 
 
 def find_call(database: Path, named: str) -> CallRecords:
@@ -70,7 +73,7 @@ Style = Callable[[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The decision that policy would make on the call now; `cannot` says why policy cannot decide it."""
+    """The decision on the call now, as the person's standing answers leave it; `cannot` says why there is none."""
 
     decision: Decision | None = None
     differs: bool = False
@@ -91,17 +94,27 @@ class AskedByAgent:
 
 
 def judge_now(call: CallRecords, settings: Settings, choose: Callable[[Policy], Policy] = lambda policy: policy) -> Now:
-    """Returns how the call would be decided now, by the policy that `choose` returns for the one in force."""
+    """Returns how the call would be decided now, by the policy that `choose` returns for the one in force, and by the
+    person's standing answers."""
     past = past_call(call.announced)
     if isinstance(past, str):
         return Now(cannot=f"it was {past}")
     try:
         hooks = ELSEWHERE in call.announced.event.metadata
         with closing(load_in_force(settings, hooks=hooks)) as in_force:
-            decision = judge_again(choose(in_force.policy), past.actions)
+            settled = partial(settle, in_force.permissions)
+            decision = judge_again(choose(in_force.policy), past.actions, settled)
     except SetupError as error:  # the past decision can be shown all the same
         return Now(cannot=f"{error.what}: {error.why}")
-    return Now(decision, differs=decision.verdict is not past.was)
+    return Now(decision, differs=decision.verdict is not _settled_then(call, past.was))
+
+
+def _settled_then(call: CallRecords, policy: Verdict) -> Verdict:
+    """Returns what policy's verdict then came to by a standing answer, if one settled the call."""
+    if call.announced.event.denied_by == "standing_answer":
+        return Verdict.DENY
+    standing = any(answer.get("by") == "standing_answer" for answer in answers_of(call))
+    return Verdict.ALLOW if standing else policy
 
 
 def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) -> Iterator[str]:
@@ -118,13 +131,17 @@ def tell_call(call: CallRecords, now: Now, style: Style = lambda text, _: text) 
         yield f"  part of   what call {parent} handed to a sub-agent: `remit audit why {parent}`"
     place = f" ({event.policy_rule_at})" if event.policy_rule_at else ""
     yield f"  decided   {event.policy_decision} by {event.policy_rule_name or 'no rule'}{place}"
+    if event.denied_by:
+        why = next((answer["why"] for answer in answers_of(call) if "why" in answer), None)
+        yield f"  ended     {answer_words('deny', Scope.ONCE, event.denied_by, why)}"
     for reason in reasons_of(call):
         at = f" ({reason['at']})" if "at" in reason else ""
         said = f": {visible_again(reason['reason'], 'show')}" if "reason" in reason else ""
         yield f"    {reason.get('action', ''):>14}  {reason.get('rule', '-')}{said}{at}"
     for answer in answers_of(call):
         said = f"{answer.get('decision', 'refused')} by {answer.get('by', '-')}, scope {answer.get('scope', '-')}"
-        yield f"  approval  {said} ({answer['approval_id']})"
+        known = ", ".join(filter(None, (answer["approval_id"], answer.get("rule_at"))))
+        yield f"  approval  {said} ({known})" if known else f"  approval  {said}"
     if (asked := asked_by_agent(call)) is not None:
         said = (
             "its person said yes there, then it ran"
@@ -163,6 +180,7 @@ def call_json(call: CallRecords, now: Now) -> dict[str, Json]:
         "decision": event.policy_decision,
         "rule": event.policy_rule_name,
         "at": event.policy_rule_at,
+        "denied_by": event.denied_by,
         "policy_version": event.policy_version,
         "reasons": reasons_of(call),
         "deny_reason": event.deny_reason,

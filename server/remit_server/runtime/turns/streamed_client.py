@@ -28,7 +28,7 @@ from remit_server.contract import (
 from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.contract.streamed import ClientMessage, MessageId, ServerMessage
 from remit_server.errors import RemitError
-from remit_server.harness.ports import AskingStyle
+from remit_server.harness.ports import NEVER_ASK, AskingStyle, Unasked
 from remit_server.json_bounds import has_too_many_values
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
@@ -36,6 +36,7 @@ from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 log = logging.getLogger(__name__)
 
 NOBODY_LEFT = "the client sends nothing any more, so nobody can answer"
+_GONE = Unasked(NOBODY_LEFT, "keep the client's side open while a turn runs, or allow it in the policy")
 Approving = Literal["ask", "never", "session"]
 Send = Callable[[ServerMessage], Awaitable[None]]
 
@@ -46,6 +47,12 @@ class StreamAnswers:
     question is answered yes, with `never` every one no."""
 
     approving: Approving = "ask"
+    gone: bool = False
+
+    @property
+    def unasked(self) -> Unasked:
+        """Why nobody is asked, while `style` is `never`."""
+        return _GONE if self.gone else NEVER_ASK
 
     @property
     def style(self) -> AskingStyle:
@@ -104,7 +111,8 @@ class StreamedClient:
 
         After a `shutdown` the running turns have been cancelled.
         """
-        self._answers.approving = "never" if self._answers.approving == "ask" else self._answers.approving
+        if self._answers.approving == "ask":
+            self._answers.approving, self._answers.gone = "never", True
         for approval_id in tuple(self._unanswered):
             self._runtime.withdraw(approval_id, NOBODY_LEFT)
         while self._working:

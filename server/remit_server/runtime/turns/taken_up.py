@@ -49,7 +49,8 @@ def find_end(taken: TakenUp, request: RunRequest, settings: Settings) -> Outcome
         calls = [record.event for record in query_audit(settings.audit_database, wanted)]
     except AuditError as error:
         return _interrupted(f"what it did is not known: {error.why}")
-    acted = [each for each in calls if each.syscall_type not in {None, *READING} and each.policy_decision != "denied"]
+    ran = (each for each in calls if each.policy_decision != "denied" and each.denied_by is None)
+    acted = [each for each in ran if each.syscall_type not in {None, *READING}]
     return _interrupted(f"it had begun `{acted[-1].tool_name}`") if acted else None
 
 

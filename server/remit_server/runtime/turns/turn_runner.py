@@ -135,7 +135,7 @@ class TurnRunner:
         except TimeoutError:
             return Outcome("timed_out", error=time_out_error(timeout))
         except RunDenied as denial:
-            return Outcome("denied", error=denial.payload())
+            return Outcome("denied", error=denial.payload() if turn.caller == "agent" else denial.payload_for_person())
         except RemitError as error:
             return Outcome("failed", error=error.payload())
         except Exception:

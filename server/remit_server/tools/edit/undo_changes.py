@@ -85,9 +85,7 @@ class TakingBack:
             return CHANGED_SINCE if change.after is not None else "another file has this name now"
         merged = take_back(was, wanted, file.data)
         file.data = merged.data
-        if not merged.left:
-            return None
-        return f"{merged.left} of its {merged.left + merged.done} places were changed since, and stay as they are"
+        return _told_left(merged.left, merged.done)
 
     def _move(self, now: str, then: str) -> str | None:
         source, target = self._file(now), self._file(then)
@@ -108,6 +106,14 @@ class TakingBack:
 
     def _contents(self, digest: str | None) -> bytes | None:
         return None if digest is None else self.ctx.history.contents(digest)
+
+
+def _told_left(left: int, done: int) -> str | None:
+    """Returns why `left` places of a file stay as they are, while `done` were taken back."""
+    if left and not done:
+        return CHANGED_SINCE
+    stays = "was changed since, and stays as it is" if left == 1 else "were changed since, and stay as they are"
+    return f"{left} of its {left + done} places {stays}" if left else None
 
 
 def choose_turn(turns: Sequence[PastTurn], arguments: UndoArguments) -> PastTurn:
@@ -154,8 +160,7 @@ def _plan(arguments: UndoArguments, ctx: ToolContext) -> Plan:
     todo = taking.changes()
     left = [f"{path}: {why}" for path, why in taking.left.items()]
     if not todo:
-        why = "; ".join(left) or "the files already hold what they held before that turn"
-        raise ToolError(f"nothing was {_DONE[arguments.direction]}", why, "change the files by hand")
+        return _nothing_to_change(turn, left, arguments, ctx)
     paths = [change.path.relative for change in todo]
     line = f"{_DONE[arguments.direction]}: {', '.join(paths)}"
     text = "\n".join([line, *(f"left: {each}" for each in left)])
@@ -165,6 +170,27 @@ def _plan(arguments: UndoArguments, ctx: ToolContext) -> Plan:
 
 
 _DONE = {"undo": "undone", "redo": "redone"}
+_HELD = {
+    "undo": "the files already hold what they held before that turn",
+    "redo": "the files already hold what they held before that undo",
+}
+_THEN = {"undo": "the next undo goes on to the turn before it", "redo": "the next redo goes on to the undo before it"}
+
+
+def _nothing_to_change(turn: PastTurn, left: Sequence[str], arguments: UndoArguments, ctx: ToolContext) -> Plan:
+    """Returns a plan that changes nothing, after which the turn counts as taken back, so that the next one can be.
+
+    Raises ToolError if only some files were asked for, because nothing is known of the others.
+    """
+    direction = arguments.direction
+    nothing, why = f"nothing was {_DONE[direction]}", "; ".join(left) or _HELD[direction]
+    if arguments.paths is not None:
+        raise ToolError(nothing, why, "leave `paths` out for the other files of the turn, or name another turn")
+    others = any(each.turn_id != turn.turn_id for each in can_take_back(ctx.history.turns(), direction))
+    then = f", and {_THEN[direction]}" if others else ""
+    text = f"{nothing}: {why}; the turn counts as {_DONE[direction]}{then}"
+    data: dict[str, JsonValue] = {"turn": turn.turn_id, "changed": [], "left": [*left]}
+    return WritePlan((), Outcome(text, text, data), undoes=(turn.turn_id,))
 
 
 def _paths(change: PastChange) -> tuple[str, ...]:

@@ -174,7 +174,7 @@ class TurnUpdates:
     def _ended(self, event: ToolResultEvent) -> Update:
         shown: list[Any] = [*self._diffs.pop(event.tool_call_id, [])] if event.ok else []
         if event.error is not None:
-            shown.append(in_text(visible_again(f"{event.error.what}: {event.error.why}\n{event.error.fix}")))
+            shown.append(in_text(visible_again(f"{event.error.what}: {event.error.why}\n{event.error.fix}".rstrip())))
         elif event.output and not shown:
             shown.append(in_text(visible(event.output)))
         told: dict[str, JsonValue] = {

@@ -27,7 +27,7 @@ from remit_server.contract.refused import describe_problems
 from remit_server.contract.streamed import ServerMessage
 from remit_server.errors import RemitError
 from remit_server.harness.approval.shown_parts import describe_hunks
-from remit_server.harness.ports import NobodyToAsk, StreamAsker
+from remit_server.harness.ports import NEVER_ASK, NobodyToAsk, StreamAsker
 from remit_server.json_bounds import has_too_many_values
 from remit_server.local_http.guard import Refusal, answer_refusal
 from remit_server.local_http.serving import MOST_BYTES
@@ -107,7 +107,7 @@ class _Served:
         """Runs a turn, or finds the turn that the same request began, and streams it from its first event on."""
         asked = await _read(request, contract.RunRequest)
         await self._runtime.reload()
-        turn = self._turns.run(asked, StreamAsker() if self._asks else NobodyToAsk())
+        turn = self._turns.run(asked, StreamAsker() if self._asks else NobodyToAsk(NEVER_ASK))
         return _stream(turn, 0)
 
     async def follow(self, request: Request) -> Response:

@@ -33,7 +33,7 @@ from remit_server.contract import (
 )
 from remit_server.contract.refused import describe_problems, refuse_request
 from remit_server.errors import RemitError
-from remit_server.harness.ports import Asker, CannotAsk, NobodyToAsk
+from remit_server.harness.ports import NEVER_ASK, Asker, CannotAsk, NobodyToAsk, Unasked
 from remit_server.runtime.runtime import Runtime
 from remit_server.runtime.turns.turn_streams import TurnStream, TurnStreams
 from remit_server.tools.spec import Arguments
@@ -75,6 +75,14 @@ class _Place:
     turn: str
     question: str
     seq: int
+
+
+_NO_FORMS = Unasked("the client shows no forms, so nobody can be asked", HOW_TO_ALLOW)
+_NEVER = Unasked(
+    NEVER_ASK.why,
+    "tell the person: they can allow it in their policy (`remit policy update`), or start the server without"
+    " `--approve never`",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +161,10 @@ class Calls:
         return free
 
     def _asker(self, client: McpClient, exchange: McpExchange) -> Asker:
-        if not self.asks or not exchange.can_ask:
-            return NobodyToAsk()
+        if not self.asks:
+            return NobodyToAsk(_NEVER)
+        if not exchange.can_ask:
+            return NobodyToAsk(_NO_FORMS)
         return FormAsker(self._wait_for if exchange.modern else exchange.put, client.shared)
 
     async def _wait_for(self, question: ApprovalRequired, form: Form) -> object:
@@ -264,8 +274,6 @@ def _parse_call(name: str, given: Mapping[str, JsonValue], client: McpClient, *,
 
 def _how(ended: ToolResultEvent, error: ErrorPayload) -> str:
     """Returns the fix for a client's model, because an error's own fix is written for Remit's model and person."""
-    if error.code is ErrorCode.APPROVAL_UNAVAILABLE and HOW_TO_ALLOW not in error.fix:
-        return HOW_TO_ALLOW
     intents = ended.data.get("intents")
     if isinstance(intents, list) and intents:
         return f"{HOW_TO_DECLARE}; {' or '.join(map(str, intents))} opens this tool"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -15,9 +16,10 @@ from pydantic import Field, WithJsonSchema
 from remit_governance.audit.reading.query import AuditFilter
 from remit_governance.canonical import Json
 from remit_governance.errors import ActionError
+from remit_governance.permissions.permissions import settle
 from remit_governance.policy.decision.recorded import explain
 from remit_governance.policy.language.action_form import parse_question
-from remit_governance.policy.rules import Policy
+from remit_governance.rulebook import Rulebook
 from remit_governance.values import Intent
 from remit_server.contract import ErrorCode
 from remit_server.errors import ToolError
@@ -29,7 +31,10 @@ from remit_server.tools.spec import Arguments
 from remit_server.transports.mcp.clients import McpClient
 
 MOST_CALLS = 100
-_SHOWN = ("time", "tool_call_id", "tool_name", "intent", "policy_decision", "policy_rule_name", "failed", "came_to")
+_SHOWN = (
+    *("time", "tool_call_id", "tool_name", "intent", "policy_decision", "policy_rule_name", "denied_by"),
+    *("failed", "came_to"),
+)
 """The fields of a call that a list has; `audit_why` has the rest."""
 _ITS_OWN = ("input", "deny_reason", "outcome")
 """The fields of a call that only the client that made it may see."""
@@ -72,10 +77,10 @@ class CallsWanted(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The client that asks, and the policy and the settings in force."""
+    """The client that asks, and the rules and the settings in force."""
 
     client: McpClient
-    policy: Policy
+    rulebook: Rulebook
     settings: Callable[[], Settings]
 
 
@@ -92,10 +97,12 @@ class GovernanceTool:
 
 
 def explain_action(asked: ActionQuestion, asking: Asking) -> Mapping[str, Json]:
-    """Returns what policy would decide on an action of this agent. Raises ToolError if the fields make no action."""
+    """Returns what policy and the person's standing answers make of an action of this agent. Raises ToolError if
+    the fields make no action."""
     form = asked.model_dump(exclude_none=True) | {"caller_tags": sorted(tags_of("agent", asked.tool or ""))}
     try:
-        return explain(asking.policy, *parse_question(form, asking.policy))
+        rules = asking.rulebook
+        return explain(rules.policy, *parse_question(form, rules.policy), partial(settle, rules.permissions))
     except ActionError as error:
         what, why = "the action cannot be judged", "its fields do not fit together"
         raise ToolError(what, why, "give what `syscall` is done to: a path, a command or a host") from error

@@ -130,7 +130,7 @@ class _Served:
             asked = row.arguments.model_validate(given)
         except ValidationError as error:
             return _unusable(row.arguments, error)
-        asking = Asking(client, self._runtime.dispatcher.parts.rulebook.policy, self._settings)
+        asking = Asking(client, self._runtime.dispatcher.parts.rulebook, self._settings)
         told = await asyncio.to_thread(row.answer, asked, asking)
         clean = self._runtime.dispatcher.parts.redactor.redact_json(json.loads(json.dumps(told)))
         return mcp.CallToolResult(

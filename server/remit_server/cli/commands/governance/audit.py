@@ -124,7 +124,8 @@ def nothing_recorded(settings: Settings, database: Path) -> SetupError:
 def line(record: Mapping[str, object]) -> str:
     """Returns one record as one line: its fields (`-` for one that does not apply), then what the call came to or was
     given, or else the record's metadata."""
-    shown = [str(record.get(name) or "-") for name in SHOWN]
+    told = {**record, "policy_decision": "denied"} if record.get("denied_by") else record
+    shown = [str(told.get(name) or "-") for name in SHOWN]
     about = record.get("output_summary") or record.get("input_summary") or _metadata(record)
     return visible_again("  ".join([*shown, str(about)]).rstrip(), "show")
 

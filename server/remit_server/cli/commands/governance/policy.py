@@ -9,11 +9,14 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from remit_governance.errors import ActionError
+from remit_governance.permissions.permissions import PermissionConfig, settle
 from remit_governance.policy.decision.recorded import explain
 from remit_governance.policy.language.action_form import parse_question
 from remit_governance.policy.language.load import load_policy
@@ -45,10 +48,10 @@ def _explain(arguments: argparse.Namespace) -> int:
     """Explains one action, or one per line; exit code 3 if the single one is denied, 1 if a line cannot be judged."""
     in_force = None if arguments.policy else _in_force(arguments)
     try:
-        policy = in_force.policy if in_force else _policy_of_file(arguments.policy)
+        judge = Judge(in_force.policy, in_force.permissions) if in_force else Judge(_policy_of_file(arguments.policy))
         if arguments.jsonl:
-            return _explain_lines(policy, FileIO(sys.stdin.fileno(), closefd=False))
-        decision = explain_action(policy, arguments.action)
+            return _explain_lines(judge, FileIO(sys.stdin.fileno(), closefd=False))
+        decision = judge.explain(arguments.action)
     finally:
         if in_force:
             in_force.close()
@@ -60,13 +63,20 @@ def _in_force(arguments: argparse.Namespace) -> InForce:
     return load_in_force(Settings.from_environment(arguments.workspace), hooks=arguments.hooks)
 
 
-def explain_action(policy: Policy, text: str) -> dict[str, Any]:
-    """Returns the decision on an action in JSON text. Raises WrongUsage naming the field."""
-    form = json_object(text, "the action cannot be judged", '`{"syscall": "fs.read", "path": "README.md"}`')
-    try:
-        return explain(policy, *parse_question(form, policy))
-    except ActionError as error:
-        raise WrongUsage(error.what, error.why, error.fix) from error
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What an action is judged by: a policy, and the person's standing answers, none with the policy of a file."""
+
+    policy: Policy
+    permissions: PermissionConfig = field(default_factory=PermissionConfig)
+
+    def explain(self, text: str) -> dict[str, Any]:
+        """Returns the decision on an action in JSON text. Raises WrongUsage naming the field."""
+        form = json_object(text, "the action cannot be judged", '`{"syscall": "fs.read", "path": "README.md"}`')
+        try:
+            return explain(self.policy, *parse_question(form, self.policy), partial(settle, self.permissions))
+        except ActionError as error:
+            raise WrongUsage(error.what, error.why, error.fix) from error
 
 
 def _policy_of_file(file: Path) -> Policy:
@@ -74,7 +84,7 @@ def _policy_of_file(file: Path) -> Policy:
         return load_policy(file)
 
 
-def _explain_lines(policy: Policy, stream: FileIO) -> int:
+def _explain_lines(judge: Judge, stream: FileIO) -> int:
     """Prints one decision per line; an invalid line gets an error in its place, and the rest continues.
 
     All available input is answered before more is read, so that a pipe that asks line by line gets its answers, and the
@@ -82,7 +92,7 @@ def _explain_lines(policy: Policy, stream: FileIO) -> int:
     """
     code = DONE
     for lines in _blocks(stream):
-        answers = [_answer(policy, line) for line in lines if line.strip()]
+        answers = [_answer(judge, line) for line in lines if line.strip()]
         if any("error" in answer for answer in answers):
             code = FAILED
         if answers:
@@ -91,9 +101,9 @@ def _explain_lines(policy: Policy, stream: FileIO) -> int:
     return code
 
 
-def _answer(policy: Policy, line: bytes) -> dict[str, Any]:
+def _answer(judge: Judge, line: bytes) -> dict[str, Any]:
     try:
-        return explain_action(policy, line.decode("utf-8"))
+        return judge.explain(line.decode("utf-8"))
     except UnicodeDecodeError:
         error = WrongUsage("the action cannot be judged", "the line is not UTF-8", "write JSON as UTF-8")
         return {"error": error.payload().model_dump(mode="json")}

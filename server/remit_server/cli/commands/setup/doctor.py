@@ -18,7 +18,7 @@ from remit_server.cli.console import print_result, style_text
 from remit_server.cli.main import DONE, FAILED
 from remit_server.cli.usage import add_common_arguments
 from remit_server.counted import counted
-from remit_server.errors import RemitError
+from remit_server.errors import RemitError, SetupError
 from remit_server.machine.free_space import free_disk, free_memory
 from remit_server.models.check import check_model
 from remit_server.runtime.audit.audit_service import last_vouched, verify_workspace
@@ -46,9 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Runs all checks; exit code 1 if one fails."""
-    settings = Settings.from_environment(arguments.workspace)
-    found = [examine(name, check, settings) for name, check in CHECKS.items()]
+    """Runs all checks, with the default of every setting if the configuration cannot be used; exit code 1 if one
+    fails."""
+    found: list[Finding] = []
+    settings = Settings.of_places(arguments.workspace)
+    try:
+        settings = Settings.from_environment(arguments.workspace)
+    except SetupError as error:
+        found.append(_failed("config", error))
+    found += [examine(name, check, settings) for name, check in CHECKS.items()]
     for finding in found:
         print_result(asdict(finding), draw_finding(finding), as_json=arguments.json)
     return DONE if all(finding.good for finding in found) else FAILED
@@ -59,7 +65,11 @@ def examine(name: str, check: Callable[[Settings], Finding], settings: Settings)
     try:
         return check(settings)
     except RemitError as error:
-        return Finding(name, good=False, detail=f"{error.what}: {error.why}", fix=error.fix)
+        return _failed(name, error)
+
+
+def _failed(name: str, error: RemitError) -> Finding:
+    return Finding(name, good=False, detail=f"{error.what}: {error.why}", fix=error.fix)
 
 
 def draw_finding(finding: Finding) -> str:

@@ -35,7 +35,7 @@ from remit_server.contract import (
     RunStatus,
     TextInput,
 )
-from remit_server.harness.ports import Asker, AskingStyle, Emit, NobodyToAsk
+from remit_server.harness.ports import NEVER_ASK, Asker, AskingStyle, Emit, NobodyToAsk, Unasked
 from remit_server.models.remote.engines import PROVIDERS
 from remit_server.runtime.opening import open_runtime
 from remit_server.runtime.settings import Settings, existing_folder
@@ -262,6 +262,13 @@ def session_for(settings: Settings, wanted: str | None, *, go_on: bool) -> str |
     return None if wanted is None else folder.find(wanted).session_id
 
 
+_WITH_JSON = Unasked("`--json` asks nobody", "leave out `--json`, add `--approve session`, or allow it in the policy")
+_NO_TERMINAL = Unasked(
+    "this is no terminal, so nobody can be asked",
+    "run it in a terminal or an editor, add `--approve session`, or allow it in the policy",
+)
+
+
 def choose_asker(approve: str, *, as_json: bool, shows: bool = False) -> Asker:
     """Returns the asker: the terminal, nobody, or the approval given beforehand. With JSON output nobody is asked.
 
@@ -269,8 +276,10 @@ def choose_asker(approve: str, *, as_json: bool, shows: bool = False) -> Asker:
     """
     if approve == "session":
         return YesForThisSession()
-    if approve != "ask" or as_json or not can_ask():
-        return NobodyToAsk()
+    if approve == "never":
+        return NobodyToAsk(NEVER_ASK)
+    if as_json or not can_ask():
+        return NobodyToAsk(_WITH_JSON if as_json else _NO_TERMINAL)
     return TerminalAsker(show) if shows else TerminalAsker()
 
 

@@ -37,9 +37,11 @@ export function showDiff(parent, diff) {
 }
 
 const WORDS = { allowed: 'allowed', allowed_by_token: 'allowed', review_required: 'asked about', denied: 'denied', refused: 'refused' };
+const BY = { person: 'you', standing_answer: 'an answer you gave before', beforehand: 'an answer from the command line', unavailable: 'default, as nobody could be asked', deadline: 'default, as nobody answered in time' };
 /** What policy said of a call; of one that was to be asked about, what became of that as far as the log says. */
 export function decided(record) {
   const word = WORDS[record.policy_decision] ?? record.policy_decision ?? '-';
+  if (record.denied_by) return `${word}: denied by ${BY[record.denied_by] ?? record.denied_by}`;
   if (record.policy_decision !== 'review_required') return word;
   if (record.metadata?.told === 'deny') return 'asked about: denied, its agent cannot ask';
   if (record.came_to === undefined) return word;

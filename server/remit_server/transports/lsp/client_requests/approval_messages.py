@@ -25,7 +25,7 @@ from remit_governance.visible import visible_again
 from remit_server.contract import ApprovalAnswer, ApprovalRequired, Scope
 from remit_server.harness.approval.question import details_text, question_text, summarise
 from remit_server.harness.approval.shown_parts import Part, part_text, parts_of, wire_parts
-from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker
+from remit_server.harness.ports import Asker, AskingStyle, CannotAsk, NobodyToAsk, StreamAsker, Unasked
 from remit_server.sandbox.server_identity import prefix_of
 from remit_server.transports.lsp.buffers.own_files import settings_here
 from remit_server.transports.lsp.rpc.frames import ConnectionLost
@@ -94,6 +94,12 @@ _GRACE_S = 5.0
 _SHOWN_S = 10.0
 
 
+EDITOR_CANNOT = Unasked(
+    "the editor has said that it asks nobody (`approvals: never`)",
+    "leave `approvals` out of the editor's settings for Remit, or allow it in the policy",
+)
+
+
 def choose_asker(connection: Connection, *, streams: bool) -> Asker:
     """Returns the asker for this client. A client that wants a stream, but requested none here, gets messages."""
     match connection.client.asking:
@@ -102,7 +108,7 @@ def choose_asker(connection: Connection, *, streams: bool) -> Asker:
         case "stream" | "callback":
             return MessageAsker(connection)
         case "never":
-            return NobodyToAsk()
+            return NobodyToAsk(EDITOR_CANNOT)
 
 
 class MessageAsker:

@@ -32,7 +32,7 @@ from remit_server.contract import (
 from remit_server.harness.ports import Asker, NobodyToAsk
 from remit_server.runtime.turns.ended_calls import changed_files, duration, remarks
 from remit_server.transports.lsp.buffers.own_files import settings_here
-from remit_server.transports.lsp.client_requests.approval_messages import MessageAsker
+from remit_server.transports.lsp.client_requests.approval_messages import EDITOR_CANNOT, MessageAsker
 from remit_server.transports.lsp.client_requests.progress import choose_token, progress_line, work_done
 from remit_server.transports.lsp.client_requests.review import follow_reviews
 from remit_server.transports.lsp.commands.command_params import About
@@ -183,7 +183,7 @@ async def run_turn(
 
 def _choose_asker(connection: Connection) -> Asker:
     """Returns the asker for a command. A command has no stream, so even a client that reads streams gets messages."""
-    return NobodyToAsk() if connection.client.asking == "never" else MessageAsker(connection)
+    return NobodyToAsk(EDITOR_CANNOT) if connection.client.asking == "never" else MessageAsker(connection)
 
 
 def _show_ended(connection: Connection, ended: Ended, programs: ProgramRuns) -> None:
