@@ -87,12 +87,19 @@ ASKED = [
 ]
 
 
+IN_PART = {
+    'the company was never called Old Cabs: COMPANY = "New Cabs"',
+    "NIGHT_FEE bitte auf 400 anheben und dann ausliefern",
+}
+
+
 async def test_MOD_29_what_may_be_meant_is_asked(tmp_path: Path, subtests: pytest.Subtests) -> None:
     async with project(tmp_path, FILES) as bench:
         for sentence, plain in ASKED:
             with subtests.test(sentence):
                 result = await bench.ask(sentence, session=sentence)
-                assert (result.status, result.final_output) == ("declined", did_you_mean(plain))
+                in_part = sentence in IN_PART
+                assert (result.status, result.final_output) == ("declined", did_you_mean(plain, in_part=in_part))
                 assert result.suggestion == plain
                 assert changed(bench.workspace) == {}
             write_files(bench.workspace, FILES)

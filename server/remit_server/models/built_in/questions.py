@@ -20,11 +20,11 @@ from remit_server.models.built_in.routes import (
     VALUE,
     Missing,
 )
-from remit_server.models.built_in.routing import MOST_CHARS, route
+from remit_server.models.built_in.routing import MOST_CHARS, may_be_wish, route
 from remit_server.models.built_in.turns import Turn
 
-_DID_YOU_MEAN = "Did you mean: {plain}? Say `yes`, or say it in other words."
-_MEANT = re.compile(r"Did you mean: (?P<mark>`+) ?(?P<plain>.+?) ?(?P=mark)\? Say `yes`")
+_DID_YOU_MEAN = "Did you mean{only}: {plain}? Say `yes`, or say it in other words."
+_MEANT = re.compile(r"Did you mean(?: only)?: (?P<mark>`+) ?(?P<plain>.+?) ?(?P=mark)\? Say `yes`")
 _YES = re.compile(
     r"\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|exactly|right|correct|do it|go ahead|please do|ja|genau|jawohl|mach das|"
     r"oui|d'accord|sí|si|claro|sì|certo|sim|はい)"
@@ -38,14 +38,14 @@ def as_code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def did_you_mean(plain: str) -> str:
-    """Returns the question whether a plain sentence is meant."""
-    return _DID_YOU_MEAN.format(plain=as_code(plain))
+def did_you_mean(plain: str, *, in_part: bool = False) -> str:
+    """Returns the question whether a plain sentence is meant, and nothing but it if that is `in_part` what was said."""
+    return _DID_YOU_MEAN.format(plain=as_code(plain), only=" only" if in_part else "")
 
 
-def suggest(plain: str) -> Ending:
+def suggest(plain: str, *, in_part: bool = False) -> Ending:
     """Returns the ending that asks whether a plain sentence is meant, and names it."""
-    return Ending(did_you_mean(plain), asks=True, suggestion=plain)
+    return Ending(did_you_mean(plain, in_part=in_part), asks=True, suggestion=plain)
 
 
 _WAYS: Mapping[str, Sequence[str]] = {
@@ -74,6 +74,8 @@ def whole_wish(turn: Turn, files: AbstractSet[str]) -> str:
 def _completed(wish: str, asked: str, said: str, files: AbstractSet[str]) -> str | None:
     if (meant := _MEANT.match(asked)) is not None and _YES.fullmatch(said):
         return meant["plain"]
+    if not (may_be_wish(wish) and may_be_wish(said)):  # a pasted text may have any length
+        return None
     lacks = route(wish, files)
     is_new = not isinstance(route(said, files), Missing | None)
     if not isinstance(lacks, Missing) or is_new or lacks.question.partition("?")[0] not in asked:

@@ -1,7 +1,7 @@
 """The step for a sentence that no rule takes: the files say what it may mean, or it is declined (MOD-23, MOD-29). Pure.
 
 What is surely meant is done, and the answer says how the sentence was read. What may be meant is asked back. A question
-is answered with the lines that have its words.
+is declined with the lines that have its words.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _take(
     if _collide(plain):
         return None
     if not all(guess.sure for guess in guesses):
-        return _ask(plain, files)
+        return _ask(plain, files, in_part=any(guess.in_part for guess in guesses))
     made = _calls_after(looks, wishes[0], turn)
     came = follow(plain, Turn(plain[0], made))
     if not isinstance(came, Ending):
@@ -169,11 +169,11 @@ def _read_as(plain: str, told: str) -> str:
 THEN = ", then "
 
 
-def _ask(plain: Sequence[str], files: AbstractSet[str]) -> Ending | None:
+def _ask(plain: Sequence[str], files: AbstractSet[str], *, in_part: bool) -> Ending | None:
     """Returns the question whether the plain sentences are meant; None if a yes would not do all of them."""
     told = THEN.join(plain)
     understood = len(plain) == 1 or wishes_in(told, files) == tuple(plain)
-    return suggest(told) if understood else None
+    return suggest(told, in_part=in_part) if understood else None
 
 
 def _collide(plain: Sequence[str]) -> bool:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The plain sentence, which a rule takes. If the guess is `sure`, nothing else can be meant."""
+    """The plain sentence, which a rule takes. If the guess is `sure`, nothing else can be meant. If it is `in_part`, more
+    seems to be wished for."""
 
     plain: str
     sure: bool = False
+    in_part: bool = False
 
 
 def quoted(text: str) -> str | None:

@@ -85,8 +85,10 @@ def _held(wording: Wording, guesses: Sequence[Guess]) -> tuple[Guess, ...]:
     """Returns the guesses; none of them is sure if the sentence reports, forbids, asks or sets a condition, or has a
     second wish."""
     plainly = is_wished(wording.said) and not _NOT_NOW.search(wording.said.bare)
+    more = [_has_second_wish(wording, guess.plain) for guess in guesses]
     return tuple(
-        guess if plainly and not _has_second_wish(wording, guess.plain) else Guess(guess.plain) for guess in guesses
+        guess if plainly and not in_part else Guess(guess.plain, in_part=in_part)
+        for guess, in_part in zip(guesses, more, strict=True)
     )
 
 
