@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The plain sentence, which a rule takes. If the guess is `sure`, nothing else can be meant. If it is `in_part`, more
-    seems to be wished for."""
+    """The plain sentence, which a rule takes. If it is `sure`, nothing else can be meant. If it is `in_part`, more is
+    wished for."""
 
     plain: str
     sure: bool = False
