@@ -220,7 +220,10 @@ def judged(turn: Told, text: str, words: Words) -> dict[str, bool]:
         ),
         "a yes is told": bool(re.search(words.allowed, text, re.MULTILINE)) is ("allow" in resolved),
         "a no is told": bool(re.search(words.denied, text, re.MULTILINE)) is ("deny" in resolved),
-        "who answered": all(words.by[event["by"]] in text for event in turn.of("approval_resolved")),
+        "who answered": all(
+            words.by[event["by"]] in text or (event.get("reason") or "\0") in text
+            for event in turn.of("approval_resolved")
+        ),
         "a no with words": turn.answer != "no with words" or not turn.of("approval_required") or "use a set" in text,
         "how the last command ended": not (turn.name == "run fails" and yes) or "exit code 3" in told,
         "a turn that is not whole": whole

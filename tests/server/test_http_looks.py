@@ -81,8 +81,10 @@ def test_TRN_41_TRN_42_the_calls_and_sessions_of_all_agents_are_told(tmp_path: P
 
         calls = looked(door, "/v1/audit")
         assert [each["tool_name"] for each in calls] == ["edit_file", *["Bash"] * 4]
-        (denied,) = looked(door, "/v1/audit?decision=denied")
-        assert (denied["policy_rule_name"], denied["session_id"]) == ("no-secrets", "claude-code:s1")
+        by_person, unasked, by_rule = looked(door, "/v1/audit?decision=denied")
+        assert (by_person["tool_name"], by_person["denied_by"]) == ("edit_file", "person")
+        assert (unasked["session_id"], unasked["denied_by"]) == ("codex:s1", "unavailable")
+        assert (by_rule["policy_rule_name"], by_rule["session_id"]) == ("no-secrets", "claude-code:s1")
         of_codex = looked(door, "/v1/audit?session=codex:s1&limit=5")
         assert [each["metadata"]["told"] for each in of_codex] == ["deny"]
         why = looked(door, f"/v1/audit/{calls[3]['number']}")

@@ -60,20 +60,31 @@ class ObviousHistory:
         self.files |= files
 
     def undo(self) -> bool:
-        """Takes back the last turn that is not undone; returns whether there was one."""
+        """Takes back the last turn that is not undone; returns whether it is undone now."""
         open_turns = sorted(self.done.keys() - {turn for turn, _ in self.undone})
         if not open_turns:
             return False
-        self.undone.append((open_turns[-1], self._take_back(self.done[open_turns[-1]])))
-        return True
+        wanted = self.done[open_turns[-1]]
+        changed = self._take_back(wanted)
+        if changed or self._holds(wanted):
+            self.undone.append((open_turns[-1], changed))
+            return True
+        return False
 
     def redo(self) -> bool:
-        """Takes back the last undo that changed something; returns whether there was one."""
+        """Takes back the last undo that changed something; returns whether it is taken back now."""
         found = [i for i, (_, changed) in enumerate(self.undone) if changed]
         if not found:
             return False
-        self._take_back(self.undone.pop(found[-1])[1])
-        return True
+        wanted = self.undone[found[-1]][1]
+        if self._take_back(wanted) or self._holds(wanted):
+            self.undone.pop(found[-1])
+            return True
+        return False
+
+    def _holds(self, change: dict[str, tuple[list[str] | None, list[str] | None]]) -> bool:
+        """Returns whether the files hold what they held before the change."""
+        return all(self.files.get(path) == before for path, (before, _) in change.items())
 
     def _take_back(
         self, change: dict[str, tuple[list[str] | None, list[str] | None]]

@@ -97,10 +97,11 @@ try {
   await calls.filter({ hasText: 'remit' }).first().waitFor();
   await page.screenshot({ path: path.join(shots, 'http-audit.png') });
   await page.getByTestId('decision').selectOption('denied');
-  await calls.first().filter({ hasText: 'no-secrets' }).waitFor();
-  const verdicts = await calls.locator('td:nth-child(5)').allTextContents();
-  assert.ok(verdicts.length && verdicts.every((each) => each === 'denied'), verdicts);
-  await calls.first().getByRole('button').press('Enter');
+  await page.waitForFunction(() => {
+    const verdicts = [...document.querySelectorAll('[data-testid=call] td:nth-child(5)')].map((each) => each.textContent);
+    return verdicts.length > 0 && verdicts.every((each) => each.includes('denied'));
+  });
+  await calls.filter({ hasText: 'no-secrets' }).first().getByRole('button').press('Enter');
   await page.getByTestId('why').filter({ hasText: 'denied by no-secrets' }).waitFor();
   await page.screenshot({ path: path.join(shots, 'http-why.png') });
   await page.getByTestId('decision').selectOption('');

@@ -180,16 +180,19 @@ _THEN = {"undo": "the next undo goes on to the turn before it", "redo": "the nex
 def _nothing_to_change(turn: PastTurn, left: Sequence[str], arguments: UndoArguments, ctx: ToolContext) -> Plan:
     """Returns a plan that changes nothing, after which the turn counts as taken back, so that the next one can be.
 
-    Raises ToolError if only some files were asked for, because nothing is known of the others.
+    Raises ToolError if something was changed since, because it can still be taken back once that is put back; and if
+    only some files were asked for, because nothing is known of the others.
     """
     direction = arguments.direction
     nothing, why = f"nothing was {_DONE[direction]}", "; ".join(left) or _HELD[direction]
+    if left:
+        raise ToolError(nothing, why, f"put it back as it was and {direction} again, or name another turn")
     if arguments.paths is not None:
         raise ToolError(nothing, why, "leave `paths` out for the other files of the turn, or name another turn")
     others = any(each.turn_id != turn.turn_id for each in can_take_back(ctx.history.turns(), direction))
     then = f", and {_THEN[direction]}" if others else ""
     text = f"{nothing}: {why}; the turn counts as {_DONE[direction]}{then}"
-    data: dict[str, JsonValue] = {"turn": turn.turn_id, "changed": [], "left": [*left]}
+    data: dict[str, JsonValue] = {"turn": turn.turn_id, "changed": [], "left": []}
     return WritePlan((), Outcome(text, text, data), undoes=(turn.turn_id,))
 
 
