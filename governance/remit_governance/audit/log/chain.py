@@ -9,12 +9,14 @@ from __future__ import annotations
 import ctypes
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from remit_governance.audit.log.database import (
     APPLICATION_ID,
+    BUSY_TIMEOUT_MS,
     SCHEMA_VERSION,
     Segment,
     archive_path,
@@ -235,7 +237,7 @@ class Chain:
             raise sqlite3.DatabaseError(f"it is not an audit log of format {SCHEMA_VERSION}")
         # Each append writes one to three pages, so make them small; only a new file takes this setting.
         execute("PRAGMA page_size = 2048")
-        execute("PRAGMA journal_mode = WAL")
+        self._write_ahead()
         with self._synced(durable=True):
             if execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
                 self.begun = Segment.first(now)
@@ -247,6 +249,19 @@ class Chain:
             elif version != SCHEMA_VERSION:
                 raise sqlite3.DatabaseError(f"it is not an audit log of format {SCHEMA_VERSION}")
             return live_segment(self._connection)
+
+    def _write_ahead(self) -> None:
+        """Switches to a write-ahead log. SQLite does not wait while another process does the same, so try again."""
+        end = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def _synced(self, *, durable: bool) -> _Transaction:
         """Returns a transaction whose commit waits for the disk (FULL), or leaves that to a later one (NORMAL)."""
